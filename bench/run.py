@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Speed of this engine beside PyTorch, interleaved in one go.
+
+Each round runs every workload once in each of: PyTorch with the default allocator, PyTorch with a tuned one (huge
+pages, memory kept instead of returned), and this engine, each in a process of its own. The ratio of a round compares
+median step times of that round, so that a slow phase of the machine touches all alike.
+
+    bench/run.py [--python PYTHON_WITH_TORCH] [--rounds 5] [--seconds 3] [W1 W2 ...]
+
+Writes raw.jsonl and summary.md to bench/runs/YYYY-MM-DD (with a number behind where that exists).
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+
+BENCH = pathlib.Path(__file__).resolve().parent
+ROOT = BENCH.parent
+WORKLOADS = {
+    "W1": ("training step, batch 128 at 32x32, 773-way head", 0.45, 0.52),
+    "W2": ("training step, batch 128 at 64x64, 773-way head", 0.34, 0.48),
+    "W3": ("training step, batch 128 at 84x84, 773-way head", 0.40, 0.56),
+    "W4": ("episode step, 10 images at 64x64", 0.40, 0.48),
+    "W5": ("episode step, 50 images at 64x64", 0.40, 0.48),
+    "W6": ("inference, 256 images at 64x64", 0.20, 0.40),
+    "W7": ("conv4 training step, batch 128 at 64x64", 0.60, 0.70),
+}
+LARGE = 1 << 33
+TUNED = ":".join(
+    [
+        "glibc.malloc.hugetlb=1",
+        f"glibc.malloc.mmap_threshold={LARGE}",
+        f"glibc.malloc.trim_threshold={LARGE}",
+        f"glibc.malloc.top_pad={1 << 28}",
+    ]
+)
+
+
+def engine_binary():
+    """Builds the example of gpn-model in release mode and returns its path."""
+    command = ["cargo", "build", "--release", "-p", "gpn-model", "--example", "bench_step"]
+    command += ["--message-format=json-render-diagnostics"]
+    output = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    messages = map(json.loads, output.splitlines())
+    paths = [message["executable"] for message in messages if message.get("executable")]
+    return paths[-1]
+
+
+def processor():
+    """Name of the processor, where the system tells."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown processor"
+
+
+def output_folder():
+    """A new folder named after today."""
+    today = datetime.date.today().isoformat()
+    for suffix in ["", *(f"-{number}" for number in range(2, 100))]:
+        folder = BENCH / "runs" / (today + suffix)
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            return folder
+    sys.exit(f"bench/runs holds 99 runs of {today}: remove some")
+
+
+def measure(command, environment):
+    """Runs one process and returns its JSON line."""
+    environment = {**os.environ, **environment}
+    output = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(output.splitlines()[-1])
+
+
+def spread(values, digits=2):
+    """`median (least to most)`."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def summary(results, workloads, rounds, python):
+    """The Markdown table of a run. `results[workload][engine]` is a list with one line per round."""
+    version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], stdout=subprocess.PIPE, text=True)
+    lines = [
+        f"{processor()}, {platform.system()} {platform.machine()}, 2 threads, PyTorch {version.stdout.strip()}, "
+        f"{rounds} rounds. Times are milliseconds per step, ratios ours / PyTorch's: median (least to most).",
+        "",
+        "| | workload | ours | PyTorch | PyTorch, tuned | ratio | bar | ratio, tuned | bar | peak MB, ours / PyTorch |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for workload in workloads:
+        title, bar, tuned_bar = WORKLOADS[workload]
+        lists = results[workload]
+        times = {engine: [statistics.median(line["step_ms"]) for line in lists[engine]] for engine in lists}
+        ratio = [ours / other for ours, other in zip(times["gpn"], times["torch"])]
+        tuned = [ours / other for ours, other in zip(times["gpn"], times["torch-tuned"])]
+        peak = {engine: max(line["peak_mb"] for line in lists[engine]) for engine in lists}
+        lines.append(
+            f"| {workload} | {title} | {spread(times['gpn'])} | {spread(times['torch'])} | "
+            f"{spread(times['torch-tuned'])} | {spread(ratio)} | {bar:.2f} | {spread(tuned)} | {tuned_bar:.2f} | "
+            f"{peak['gpn']:.0f} / {peak['torch']:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("workloads", nargs="*", help="W1 to W7 (default: all)")
+    parser.add_argument("--python", default=sys.executable, help="a Python with PyTorch (default: this one)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0, help="time per process after warm-up")
+    arguments = parser.parse_args()
+    workloads = arguments.workloads or list(WORKLOADS)
+    if unknown := set(workloads) - set(WORKLOADS):
+        parser.error(f"unknown workloads: {', '.join(sorted(unknown))}")
+    torch = [arguments.python, str(BENCH / "torch_step.py")]
+    engines = {
+        "torch": (torch, {}),
+        "torch-tuned": (torch, {"GLIBC_TUNABLES": TUNED}),
+        "gpn": ([engine_binary()], {"RAYON_NUM_THREADS": "2"}),
+    }
+    folder = output_folder()
+    results = {workload: {engine: [] for engine in engines} for workload in workloads}
+    with open(folder / "raw.jsonl", "w") as raw:
+        for number in range(arguments.rounds):
+            for workload in workloads:
+                for engine, (command, environment) in engines.items():
+                    options = [workload, "--seconds", str(arguments.seconds), "--engine", engine]
+                    line = {"round": number, **measure(command + options, environment)}
+                    results[workload][engine].append(line)
+                    raw.write(json.dumps(line) + "\n")
+                    raw.flush()
+            print(f"round {number + 1} of {arguments.rounds} done", file=sys.stderr)
+    text = summary(results, workloads, arguments.rounds, arguments.python)
+    (folder / "summary.md").write_text(text)
+    print(text)
+    print(f"raw numbers: {folder / 'raw.jsonl'}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

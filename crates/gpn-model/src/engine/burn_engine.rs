@@ -1,0 +1,228 @@
+//! burn's modules as an engine, for every device and every backbone.
+//!
+//! Parameters are copied to the device before a pass, embeddings, statistics and gradients back after it, each in one
+//! transfer.
+
+use burn::module::{ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Device, Gradients, Tensor, TensorData, Transaction};
+
+use super::Engine;
+use crate::backbone::{Backbone, InputShape, Mode};
+use crate::error::{ModelError, Result};
+use crate::tensors::{TensorInfo, TensorList};
+
+/// Samples that are embedded at once; bounds the memory of [`Engine::embed`].
+const EMBED_BATCH: usize = 128;
+
+pub(super) struct BurnEngine<M> {
+    /// On the autodiff device.
+    module: M,
+    input: InputShape,
+    /// Without autodiff.
+    device: Device,
+    /// Embeddings of the last forward pass, which hold its graph.
+    embeddings: Option<Tensor<2>>,
+}
+
+impl<M: Backbone> BurnEngine<M> {
+    pub(super) fn new(module: M, input: InputShape, device: &Device) -> Self {
+        Self { module, input, device: device.clone(), embeddings: None }
+    }
+
+    /// Gives the module the values of parameters and buffers.
+    fn load(&mut self, parameters: &TensorList, buffers: &TensorList) {
+        let device = self.device.clone().autodiff();
+        self.module =
+            self.module.clone().map(&mut Load { path: Path::default(), parameters, buffers, device });
+    }
+
+    fn samples(&self, samples: &[f32], n: usize, device: &Device) -> Tensor<4> {
+        let [channels, height, width] = self.input.dims();
+        Tensor::from_data(TensorData::new(samples.to_vec(), [n, channels, height, width]), device)
+    }
+
+    fn infos(&self, of_buffers: bool) -> Vec<TensorInfo> {
+        let mut list = List { path: Path::default(), infos: Vec::new() };
+        self.module.visit(&mut list);
+        list.infos.retain(|info| is_buffer(&info.name) == of_buffers);
+        list.infos
+    }
+}
+
+impl<M: Backbone> Engine for BurnEngine<M> {
+    fn parameters(&self) -> Vec<TensorInfo> {
+        self.infos(false)
+    }
+
+    fn buffers(&self) -> Vec<TensorInfo> {
+        self.infos(true)
+    }
+
+    fn forward(
+        &mut self,
+        mode: Mode,
+        parameters: &TensorList,
+        buffers: &mut TensorList,
+        samples: &[f32],
+        n: usize,
+    ) -> Result<Vec<f32>> {
+        self.load(parameters, buffers);
+        let samples = self.samples(samples, n, &self.device.clone().autodiff());
+        let embeddings = self.module.forward(samples, mode);
+        let mut read = Read::of_buffers(embeddings.clone().inner());
+        self.module.visit(&mut read);
+        self.embeddings = Some(embeddings);
+        let mut values = read.finish("forward pass")?.into_iter();
+        let embeddings = values.next().unwrap_or_default();
+        for (buffer, value) in buffers.values_mut().iter_mut().zip(values) {
+            *buffer = value;
+        }
+        Ok(embeddings)
+    }
+
+    fn backward(
+        &mut self,
+        _parameters: &TensorList,
+        grad_embeddings: &[f32],
+        gradients: &mut [Vec<f32>],
+    ) -> Result<()> {
+        let embeddings = self.embeddings.take().ok_or(ModelError::NoForward)?;
+        let grad = TensorData::new(grad_embeddings.to_vec(), embeddings.dims());
+        let grad = Tensor::from_data(grad, &self.device.clone().autodiff());
+        // The gradient of sum(embeddings * grad) with respect to the embeddings is grad.
+        let mut read = Read::of_gradients((embeddings * grad).sum().backward());
+        self.module.visit(&mut read);
+        for (gradient, value) in gradients.iter_mut().zip(read.finish("backward pass")?) {
+            *gradient = value;
+        }
+        Ok(())
+    }
+
+    fn embed(
+        &mut self,
+        parameters: &TensorList,
+        buffers: &TensorList,
+        samples: &[f32],
+        n: usize,
+    ) -> Result<Vec<f32>> {
+        self.load(parameters, buffers);
+        let mut module = self.module.valid();
+        let mut embeddings = Vec::new();
+        for batch in samples.chunks(EMBED_BATCH * (samples.len() / n.max(1)).max(1)) {
+            let batch = self.samples(batch, batch.len() / self.input.len(), &self.device);
+            let values =
+                read(Transaction::default().register(module.forward(batch, Mode::Evaluate)), "embedding")?;
+            embeddings.extend(values.into_iter().flatten());
+        }
+        Ok(embeddings)
+    }
+}
+
+/// Whether a tensor is a running statistic rather than a parameter.
+fn is_buffer(name: &str) -> bool {
+    name.ends_with("running_mean") || name.ends_with("running_var")
+}
+
+pub(crate) fn read(transaction: Transaction, operation: &'static str) -> Result<Vec<Vec<f32>>> {
+    let failed = |reason: String| ModelError::DeviceFailed { operation, reason };
+    let data = transaction.try_execute().map_err(|error| failed(error.to_string()))?;
+    data.into_iter().map(|data| data.try_into_vec().map_err(|error| failed(format!("{error:?}")))).collect()
+}
+
+/// Where in the module a traversal is; the parts joined by dots are PyTorch's name.
+#[derive(Default)]
+struct Path(Vec<String>);
+
+impl Path {
+    fn name(&self) -> String {
+        self.0.join(".")
+    }
+}
+
+macro_rules! follow_path {
+    () => {
+        fn enter_module(&mut self, name: &str, _container: &str) {
+            self.path.0.push(name.into());
+        }
+
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.0.pop();
+        }
+    };
+}
+
+/// Lists names and shapes.
+struct List {
+    path: Path,
+    infos: Vec<TensorInfo>,
+}
+
+impl ModuleVisitor for List {
+    follow_path!();
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        self.infos.push(TensorInfo::new(self.path.name(), param.dims()));
+    }
+}
+
+/// Replaces the module's values by those of the lists.
+struct Load<'a> {
+    path: Path,
+    parameters: &'a TensorList,
+    buffers: &'a TensorList,
+    device: Device,
+}
+
+impl ModuleMapper for Load<'_> {
+    follow_path!();
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let name = self.path.name();
+        let tracked = !is_buffer(&name);
+        let list = if tracked { self.parameters } else { self.buffers };
+        let Some(tensor) = list.get(&name) else { return param };
+        let data = TensorData::new(tensor.values.to_vec(), tensor.shape.to_vec());
+        param.map(|_| Tensor::from_data(data, &self.device).set_require_grad(tracked))
+    }
+}
+
+/// Collects running statistics or gradients for one transfer to the host.
+struct Read {
+    path: Path,
+    transaction: Transaction,
+    gradients: Option<Gradients>,
+}
+
+impl Read {
+    fn of_buffers(embeddings: Tensor<2>) -> Self {
+        Self {
+            path: Path::default(),
+            transaction: Transaction::default().register(embeddings),
+            gradients: None,
+        }
+    }
+
+    fn of_gradients(gradients: Gradients) -> Self {
+        Self { path: Path::default(), transaction: Transaction::default(), gradients: Some(gradients) }
+    }
+
+    fn finish(self, operation: &'static str) -> Result<Vec<Vec<f32>>> {
+        read(self.transaction, operation)
+    }
+}
+
+impl ModuleVisitor for Read {
+    follow_path!();
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let tensor = match (&mut self.gradients, is_buffer(&self.path.name())) {
+            (None, true) => param.val().inner(),
+            (Some(gradients), false) => {
+                let value = param.val();
+                value.grad_remove(gradients).unwrap_or_else(|| value.inner().zeros_like())
+            }
+            _ => return,
+        };
+        self.transaction = std::mem::take(&mut self.transaction).register(tensor);
+    }
+}

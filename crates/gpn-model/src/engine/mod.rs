@@ -1,0 +1,87 @@
+//! Who computes a backbone: the CPU kernels or burn. Both keep nothing of the network between steps but work
+//! buffers; parameters and batch-norm buffers are handed in, so that they live in one place.
+
+mod burn_engine;
+mod identity;
+
+use burn_engine::BurnEngine;
+pub(crate) use burn_engine::read;
+use identity::IdentityEngine;
+
+use crate::backbone::{BackboneConfig, InputShape, Mode};
+use crate::device::{Device, DeviceKind};
+use crate::error::{ModelError, Result};
+use crate::tensors::{TensorInfo, TensorList};
+
+/// Which engine computes a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// The CPU kernels where they cover the backbone and the device is the processor, otherwise burn. The default.
+    #[default]
+    Auto,
+    /// The CPU kernels; an error where they do not cover the backbone.
+    Kernels,
+    /// burn's modules, on any device.
+    Burn,
+}
+
+/// One network at one input size.
+pub(crate) trait Engine: Send {
+    /// Names and shapes of the parameters.
+    fn parameters(&self) -> Vec<TensorInfo>;
+
+    /// Names and shapes of the batch-norm buffers.
+    fn buffers(&self) -> Vec<TensorInfo>;
+
+    /// Embeds `n` samples and keeps what `backward` needs.
+    fn forward(
+        &mut self,
+        mode: Mode,
+        parameters: &TensorList,
+        buffers: &mut TensorList,
+        samples: &[f32],
+        n: usize,
+    ) -> Result<Vec<f32>>;
+
+    /// Gradients of all parameters, given that of the last forward pass's embeddings.
+    fn backward(
+        &mut self,
+        parameters: &TensorList,
+        grad_embeddings: &[f32],
+        gradients: &mut [Vec<f32>],
+    ) -> Result<()>;
+
+    /// Embeds `n` samples in evaluation mode and keeps nothing.
+    fn embed(
+        &mut self,
+        parameters: &TensorList,
+        buffers: &TensorList,
+        samples: &[f32],
+        n: usize,
+    ) -> Result<Vec<f32>>;
+}
+
+/// The engine for a backbone whose settings and input are already checked.
+pub(crate) fn build(
+    config: &BackboneConfig,
+    input: InputShape,
+    device: &Device,
+    choice: EngineChoice,
+) -> Result<Box<dyn Engine>> {
+    let on_cpu = device.kind() == DeviceKind::Cpu;
+    if choice == EngineChoice::Kernels {
+        return Err(ModelError::NoKernels { backbone: config.name(), device: device.kind().name() });
+    }
+    let _ = on_cpu;
+    let plain = device.burn();
+    let train = plain.clone().autodiff();
+    Ok(match config {
+        BackboneConfig::ResNet(config) => Box::new(BurnEngine::new(config.init(&train), input, plain)),
+        BackboneConfig::Conv4(config) => Box::new(BurnEngine::new(config.init(&train), input, plain)),
+        BackboneConfig::ResNet12(config) => Box::new(BurnEngine::new(config.init(&train), input, plain)),
+        BackboneConfig::Mlp(config) => {
+            Box::new(BurnEngine::new(config.init(input.len(), &train), input, plain))
+        }
+        BackboneConfig::Identity => Box::new(IdentityEngine),
+    })
+}

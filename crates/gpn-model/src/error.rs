@@ -1,0 +1,168 @@
+//! What can go wrong in this crate, each message with what to do about it.
+
+use std::path::PathBuf;
+
+/// Errors of backbones, engines, optimiser and weight files.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A backbone name that does not exist.
+    #[error("unknown backbone `{name}`: {hint} (known: {known})")]
+    UnknownBackbone {
+        /// The name as given.
+        name: String,
+        /// "did you mean ..." or a general hint.
+        hint: String,
+        /// All names, separated by commas.
+        known: String,
+    },
+
+    /// A device name that does not exist.
+    #[error("unknown device `{name}`: {hint} (known: cpu, cuda, rocm, wgpu)")]
+    UnknownDevice {
+        /// The name as given.
+        name: String,
+        /// "did you mean ..." or a general hint.
+        hint: String,
+    },
+
+    /// A device whose back end is not part of this build.
+    #[error(
+        "device `{device}` is not part of this build: build again with `cargo build --release --features {device}`, or use `cpu`"
+    )]
+    DeviceNotBuilt {
+        /// Name of the device, which is also the name of the cargo feature.
+        device: &'static str,
+    },
+
+    /// The back end is built in, but finds no hardware (or no driver).
+    #[error("no `{device}` device found on this machine: check its driver, or use `cpu`")]
+    DeviceNotFound {
+        /// Name of the device.
+        device: &'static str,
+    },
+
+    /// The device reported a failure while it computed.
+    #[error("device failed during {operation}: {reason}")]
+    DeviceFailed {
+        /// What was being computed.
+        operation: &'static str,
+        /// The back end's own words.
+        reason: String,
+    },
+
+    /// The kernels exist for some backbones only.
+    #[error("the CPU kernels do not cover backbone `{backbone}` on `{device}`: use the burn engine for it")]
+    NoKernels {
+        /// Name of the backbone.
+        backbone: String,
+        /// Name of the device.
+        device: &'static str,
+    },
+
+    /// An image backbone was given embeddings, or the other way round.
+    #[error("backbone `{backbone}` takes {takes}, but the samples are {given}")]
+    WrongInput {
+        /// Name of the backbone.
+        backbone: String,
+        /// What the backbone takes.
+        takes: &'static str,
+        /// What the samples are.
+        given: String,
+    },
+
+    /// Images smaller than the backbone can reduce.
+    #[error("backbone `{backbone}` needs images of at least {least}x{least}, got {height}x{width}")]
+    ImageTooSmall {
+        /// Name of the backbone.
+        backbone: String,
+        /// Smallest height and width.
+        least: usize,
+        /// Height given.
+        height: usize,
+        /// Width given.
+        width: usize,
+    },
+
+    /// A setting of a backbone or head that cannot be.
+    #[error("{what} must be at least 1")]
+    Zero {
+        /// The setting.
+        what: &'static str,
+    },
+
+    /// A slice whose length does not fit.
+    #[error("{what}: expected {expected}, got {got} values")]
+    WrongLength {
+        /// Which argument.
+        what: &'static str,
+        /// What would fit, in words.
+        expected: String,
+        /// Length given.
+        got: usize,
+    },
+
+    /// A label outside the classes of the head.
+    #[error("label {label} of sample {sample} is outside the {classes} classes of the classifier")]
+    LabelOutOfRange {
+        /// Index of the sample in the batch.
+        sample: usize,
+        /// The label.
+        label: usize,
+        /// Number of classes.
+        classes: usize,
+    },
+
+    /// A backward pass that has no forward pass to belong to.
+    #[error("backward pass without a forward pass: call `forward` once before each `backward`")]
+    NoForward,
+
+    /// NaN or infinity in a gradient: the step is not taken.
+    #[error(
+        "gradient of `{tensor}` is {value} at element {element} in episode {episode}: lower `train.learning_rate`, or look for broken samples"
+    )]
+    BadGradient {
+        /// Name of the parameter.
+        tensor: String,
+        /// First element that is not finite.
+        element: usize,
+        /// Its value.
+        value: f32,
+        /// Episode number as given by the training loop.
+        episode: u64,
+    },
+
+    /// A file that cannot be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// "read" or "write".
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Reason given by the system.
+        source: std::io::Error,
+    },
+
+    /// A file that is not safetensors, or a broken one.
+    #[error(
+        "{} is not a readable safetensors file: {reason}. Save the PyTorch state dict with safetensors.torch.save_file",
+        path.display()
+    )]
+    NotSafetensors {
+        /// The file.
+        path: PathBuf,
+        /// What the parser says.
+        reason: String,
+    },
+
+    /// Tensors that do not fit the network; all of them are listed.
+    #[error("weights in {place} do not fit the network ({} problems):\n  {}", problems.len(), problems.join("\n  "))]
+    WeightsDoNotFit {
+        /// File or other source.
+        place: String,
+        /// One line per missing, extra or mis-shaped tensor.
+        problems: Vec<String>,
+    },
+}
+
+/// Result of this crate.
+pub type Result<T, E = ModelError> = std::result::Result<T, E>;

@@ -1,0 +1,69 @@
+//! Backbones of gated propagation networks, and what trains them.
+//!
+//! **In** come samples as plain `f32` slices: images `[n, 3, height, width]`, normalised, or embeddings `[n, len]` from
+//! elsewhere. **Out** come embeddings `[n, embedding_len]`; back in comes the gradient of a loss with respect to them,
+//! out come gradients of all parameters. What stands between embeddings and loss is not this crate's concern.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | [`Embedder`] | a backbone with its parameters and batch-norm buffers: forward, backward, fast embedding |
+//! | [`BackboneKind`], [`BackboneConfig`] | which backbone: `resnet08`, `resnet20`, `conv4`, `resnet12`, `mlp`, `identity` |
+//! | [`ClassifierHead`] | linear classifier with cross entropy, for the auxiliary task |
+//! | [`distance_loss`] | cross entropy over squared distances to prototypes, for episodes |
+//! | [`Adam`], [`StepDecay`] | the optimiser over named tensors, and the learning rate over time |
+//! | [`Weights`], [`save_weights`] | safetensors files with PyTorch's parameter names |
+//! | [`Device`] | `cpu`, or `cuda`, `rocm`, `wgpu` where the cargo feature of that name is built |
+//!
+//! # Engines
+//! On the processor, `resnet08`, `resnet20` and `conv4` run on gpn-kernels as one differentiable operation. All else,
+//! and every other device, runs on burn's modules and autodiff. Parameters live in one place for both: named `Vec<f32>`
+//! on the host ([`TensorList`]), used by the kernels without a copy and copied to the device by burn. First values
+//! depend on the seed alone. [`EngineChoice`] picks an engine by hand; tests hold the two to the same numbers.
+//!
+//! # A training step
+//! ```
+//! use gpn_model::{Adam, BackboneKind, Device, Embedder, InputShape, StepDecay, distance_loss};
+//!
+//! let input = InputShape::Image { height: 32, width: 32 };
+//! let mut embedder = Embedder::new(&BackboneKind::ResNet08.config(), input, &Device::cpu(), 7)?;
+//! let (mut adam, schedule) = (Adam::default(), StepDecay::default());
+//! let len = embedder.embedding_len();
+//!
+//! // Two classes, one support image and one query image each: support first.
+//! let images: Vec<f32> = (0..4 * input.len()).map(|i| (i % 251) as f32 / 251.0 - 0.5).collect();
+//! for episode in 0..2 {
+//!     let embeddings = embedder.forward_train(&images)?;
+//!     let (prototypes, queries) = embeddings.split_at(2 * len);
+//!     let pass = distance_loss(queries, prototypes, &[0, 1], len)?;
+//!     embedder.backward(&[pass.grad_prototypes, pass.grad_queries].concat())?;
+//!     adam.step(&mut embedder.updates(), schedule.rate(episode), episode)?;
+//! }
+//! # Ok::<(), gpn_model::ModelError>(())
+//! ```
+
+mod backbone;
+mod device;
+mod distance;
+mod embedder;
+mod engine;
+mod error;
+mod head;
+mod init;
+mod nearest_name;
+mod optim;
+mod tensors;
+mod weights;
+
+pub use backbone::{
+    Backbone, BackboneConfig, BackboneKind, Conv4, Conv4Config, InputShape, Mlp, MlpConfig, Mode, ResNet,
+    ResNet12, ResNet12Config, ResNetConfig,
+};
+pub use device::{Device, DeviceKind};
+pub use distance::{DistancePass, distance_loss};
+pub use embedder::Embedder;
+pub use engine::EngineChoice;
+pub use error::{ModelError, Result};
+pub use head::{ClassifierHead, HeadPass};
+pub use optim::{Adam, AdamConfig, StepDecay, Update};
+pub use tensors::{NamedTensor, TensorInfo, TensorList};
+pub use weights::{Weights, save as save_weights};

@@ -1,0 +1,301 @@
+//! Adam with L2 weight decay, and the learning rate over time.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ModelError, Result};
+use crate::tensors::{TensorInfo, TensorList};
+
+/// One parameter and the gradient it got in this step.
+#[derive(Debug)]
+pub struct Update<'a> {
+    /// Name, unique over everything one [`Adam`] trains.
+    pub name: &'a str,
+    /// Shape.
+    pub shape: &'a [usize],
+    /// Values, changed by the step.
+    pub parameter: &'a mut [f32],
+    /// Gradient of the loss.
+    pub gradient: &'a [f32],
+}
+
+/// Settings of [`Adam`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdamConfig {
+    /// Decay of the mean of gradients. Default: 0.9.
+    pub beta1: f64,
+    /// Decay of the mean of squared gradients. Default: 0.999.
+    pub beta2: f64,
+    /// Added to the root of the mean square. Default: 1e-8.
+    pub epsilon: f64,
+    /// L2 penalty: this times the parameter is added to its gradient. Default: 1e-5.
+    pub weight_decay: f64,
+}
+
+impl Default for AdamConfig {
+    fn default() -> Self {
+        Self { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 1e-5 }
+    }
+}
+
+/// The Adam optimiser, step for step that of `torch.optim.Adam`.
+///
+/// Moments and step counts belong to each parameter by its name: one that gets no gradient in a step is not part of
+/// the step, and neither decays nor moves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Adam {
+    config: AdamConfig,
+    moments: BTreeMap<String, Moments>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Moments {
+    shape: Vec<usize>,
+    step: u64,
+    mean: Vec<f32>,
+    square: Vec<f32>,
+}
+
+impl Moments {
+    fn new(shape: &[usize], len: usize) -> Self {
+        Self { shape: shape.to_vec(), step: 0, mean: vec![0.0; len], square: vec![0.0; len] }
+    }
+}
+
+/// Endings of the names in [`Adam::state`], as in PyTorch's optimiser state.
+const STATE: [&str; 3] = [".exp_avg", ".exp_avg_sq", ".step"];
+
+impl Adam {
+    /// An optimiser that has taken no step.
+    pub fn new(config: AdamConfig) -> Self {
+        Self { config, moments: BTreeMap::new() }
+    }
+
+    /// Takes one step with all parameters that got a gradient.
+    ///
+    /// Where a gradient is NaN or infinite nothing is changed, and the error names the tensor and the episode.
+    pub fn step(&mut self, updates: &mut [Update<'_>], learning_rate: f64, episode: u64) -> Result<()> {
+        for update in &*updates {
+            check(update, episode)?;
+        }
+        for update in updates {
+            let len = update.parameter.len();
+            if !self.moments.contains_key(update.name) {
+                self.moments.insert(update.name.into(), Moments::new(update.shape, len));
+            }
+            // invariant: the entry is there, inserted above where it was missing.
+            let moments = self.moments.get_mut(update.name).expect("just inserted");
+            if moments.mean.len() != len {
+                return Err(ModelError::WrongLength {
+                    what: "parameter of an optimiser step",
+                    expected: format!("{} as in the steps before ({})", moments.mean.len(), update.name),
+                    got: len,
+                });
+            }
+            moments.step += 1;
+            adam(&self.config, learning_rate, moments, update.parameter, update.gradient);
+        }
+        Ok(())
+    }
+
+    /// Moments and step counts as named tensors, for a checkpoint: `NAME.exp_avg`, `NAME.exp_avg_sq`, `NAME.step`.
+    /// A step count is one `f32`, as in PyTorch, and exact up to 2^24 steps.
+    pub fn state(&self) -> TensorList {
+        let mut infos = Vec::new();
+        let mut values = Vec::new();
+        for (name, moments) in &self.moments {
+            let [mean, square, step] = STATE.map(|ending| format!("{name}{ending}"));
+            infos.push(TensorInfo::new(mean, moments.shape.clone()));
+            values.push(moments.mean.clone());
+            infos.push(TensorInfo::new(square, moments.shape.clone()));
+            values.push(moments.square.clone());
+            infos.push(TensorInfo::new(step, [1]));
+            values.push(vec![moments.step as f32]);
+        }
+        TensorList::new(infos, |index, _| std::mem::take(&mut values[index]))
+    }
+
+    /// Restores what [`state`](Self::state) gave; all tensors that do not fit are listed in one error.
+    pub fn load_state(&mut self, state: &TensorList) -> Result<()> {
+        let mut problems = Vec::new();
+        let mut moments = BTreeMap::new();
+        for tensor in state.iter() {
+            let Some(name) = STATE.iter().find_map(|ending| tensor.name.strip_suffix(ending)) else {
+                problems.push(format!("extra: {}", tensor.name));
+                continue;
+            };
+            if moments.contains_key(name) {
+                continue;
+            }
+            let [mean, square, step] = STATE.map(|ending| state.get(&format!("{name}{ending}")));
+            match (mean, square, step) {
+                (Some(mean), Some(square), Some(step))
+                    if mean.shape == square.shape && step.values.len() == 1 && step.values[0] >= 1.0 =>
+                {
+                    let entry = Moments {
+                        shape: mean.shape.to_vec(),
+                        step: step.values[0] as u64,
+                        mean: mean.values.to_vec(),
+                        square: square.values.to_vec(),
+                    };
+                    moments.insert(name.to_owned(), entry);
+                }
+                _ => problems.push(format!("incomplete or mis-shaped: {name}")),
+            }
+        }
+        if !problems.is_empty() {
+            problems.dedup();
+            return Err(ModelError::WeightsDoNotFit { place: "the optimiser state".into(), problems });
+        }
+        self.moments = moments;
+        Ok(())
+    }
+}
+
+fn check(update: &Update<'_>, episode: u64) -> Result<()> {
+    if update.gradient.len() != update.parameter.len() {
+        return Err(ModelError::WrongLength {
+            what: "gradient of an optimiser step",
+            expected: format!("{} as its parameter ({})", update.parameter.len(), update.name),
+            got: update.gradient.len(),
+        });
+    }
+    // 0 * g is 0 unless g is NaN or infinite: a sum that the compiler turns into vector instructions.
+    if update.gradient.chunks(16).map(|chunk| chunk.iter().map(|g| 0.0 * g).sum::<f32>()).sum::<f32>() == 0.0
+    {
+        return Ok(());
+    }
+    let element = update.gradient.iter().position(|g| !g.is_finite()).unwrap_or(0);
+    let value = update.gradient[element];
+    Err(ModelError::BadGradient { tensor: update.name.into(), element, value, episode })
+}
+
+/// The arithmetic of one tensor in `f32`, with scalars in `f64` as PyTorch has them.
+fn adam(
+    config: &AdamConfig,
+    learning_rate: f64,
+    moments: &mut Moments,
+    parameter: &mut [f32],
+    gradient: &[f32],
+) {
+    let AdamConfig { beta1, beta2, epsilon, weight_decay } = *config;
+    let correction = |beta: f64| 1.0 - beta.powf(moments.step as f64);
+    let step_size = (learning_rate / correction(beta1)) as f32;
+    let root = correction(beta2).sqrt() as f32;
+    let (mean_share, square_share) = ((1.0 - beta1) as f32, (1.0 - beta2) as f32);
+    let (beta2, epsilon, weight_decay) = (beta2 as f32, epsilon as f32, weight_decay as f32);
+    let state = moments.mean.iter_mut().zip(&mut moments.square);
+    for ((p, &g), (mean, square)) in parameter.iter_mut().zip(gradient).zip(state) {
+        let g = g + weight_decay * *p;
+        *mean += mean_share * (g - *mean);
+        *square = beta2 * *square + square_share * g * g;
+        *p -= step_size * *mean / (square.sqrt() / root + epsilon);
+    }
+}
+
+/// Learning rate that falls in steps: `initial` until episode `from`, then times `factor` at once and again after
+/// every `every` episodes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StepDecay {
+    /// Rate of the first episodes. Default: 1e-3.
+    pub initial: f64,
+    /// What the rate is multiplied with. Default: 0.9.
+    pub factor: f64,
+    /// Episodes between two falls. Default: 10,000.
+    pub every: u64,
+    /// Episode of the first fall. Default: 20,000.
+    pub from: u64,
+}
+
+impl Default for StepDecay {
+    fn default() -> Self {
+        Self { initial: 1e-3, factor: 0.9, every: 10_000, from: 20_000 }
+    }
+}
+
+impl StepDecay {
+    /// Rate of an episode, counted from 0.
+    pub fn rate(&self, episode: u64) -> f64 {
+        let falls = episode.checked_sub(self.from).map_or(0, |since| 1 + since / self.every.max(1));
+        self.initial * self.factor.powf(falls as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(adam: &mut Adam, name: &str, parameter: &mut [f32], gradient: &[f32]) -> Result<()> {
+        let shape = [parameter.len()];
+        adam.step(&mut [Update { name, shape: &shape, parameter, gradient }], 1e-3, 17)
+    }
+
+    #[test]
+    fn the_first_step_moves_by_the_learning_rate_against_the_sign() {
+        let mut adam = Adam::new(AdamConfig { weight_decay: 0.0, ..AdamConfig::default() });
+        let mut parameter = [1.0, 2.0, -3.0];
+        step(&mut adam, "w", &mut parameter, &[0.5, -20.0, 0.0]).unwrap();
+        for (got, expected) in parameter.into_iter().zip([0.999, 2.001, -3.0]) {
+            assert!((got - expected).abs() < 1e-6, "{parameter:?}");
+        }
+    }
+
+    #[test]
+    fn parameters_without_gradient_are_not_touched() {
+        let mut adam = Adam::default();
+        let (mut a, mut b) = ([1.0f32; 2], [1.0f32; 3]);
+        step(&mut adam, "a", &mut a, &[1.0; 2]).unwrap();
+        step(&mut adam, "b", &mut b, &[1.0; 3]).unwrap();
+        step(&mut adam, "b", &mut b, &[1.0; 3]).unwrap();
+        let steps: Vec<f32> =
+            ["a.step", "b.step"].map(|name| adam.state().get(name).unwrap().values[0]).into();
+        assert_eq!(steps, [1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_bad_gradient_names_tensor_and_episode_and_changes_nothing() {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut adam = Adam::default();
+            let (mut good, mut parameter) = ([1.0f32], [1.0f32; 40]);
+            let mut gradient = [0.5; 40];
+            gradient[33] = bad;
+            let mut updates = [
+                Update { name: "good", shape: &[1], parameter: &mut good, gradient: &[1.0] },
+                Update { name: "bad", shape: &[40], parameter: &mut parameter, gradient: &gradient },
+            ];
+            let message = adam.step(&mut updates, 1e-3, 17).unwrap_err().to_string();
+            assert!(message.contains("`bad`") && message.contains("element 33 in episode 17"), "{message}");
+            assert!(good.iter().chain(&parameter).all(|value| value.to_bits() == 1.0f32.to_bits()));
+            assert_eq!(adam, Adam::default());
+        }
+    }
+
+    #[test]
+    fn state_goes_round() {
+        let mut adam = Adam::default();
+        let mut parameter = [1.0, 2.0];
+        step(&mut adam, "w.weight", &mut parameter, &[0.1, 0.2]).unwrap();
+        let mut copy = Adam::default();
+        copy.load_state(&adam.state()).unwrap();
+        assert_eq!(copy, adam);
+        let half =
+            TensorList::new(vec![TensorInfo::new("w.exp_avg", [1]), TensorInfo::new("x", [1])], |_, _| {
+                vec![0.0]
+            });
+        let message = copy.load_state(&half).unwrap_err().to_string();
+        assert!(message.contains("incomplete or mis-shaped: w") && message.contains("extra: x"), "{message}");
+        assert_eq!(copy, adam);
+    }
+
+    #[test]
+    fn the_rate_falls_in_steps() {
+        let rate = |episode| StepDecay::default().rate(episode);
+        let expected = [(0, 1e-3), (19_999, 1e-3), (20_000, 0.9e-3), (29_999, 0.9e-3), (30_000, 0.81e-3)];
+        for (episode, expected) in expected {
+            assert!((rate(episode) - expected).abs() < 1e-12, "{episode}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Tests through the public interface, in one binary because each would link burn anew.
+
+mod embedder;
+mod engines;
+mod golden;
+mod parity;
+mod weights;
+#[cfg(feature = "wgpu")]
+mod wgpu;
