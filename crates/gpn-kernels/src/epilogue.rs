@@ -1,0 +1,378 @@
+//! What happens to an output of a convolution while it is still in a register.
+
+use crate::geometry::Map;
+use crate::simd::Vector;
+
+/// Where a run of output pixels lies.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    /// Image of the group.
+    pub(crate) image: usize,
+    /// Row.
+    pub(crate) y: usize,
+    /// Column of the first pixel.
+    pub(crate) x: usize,
+    /// Columns from one pixel to the next.
+    pub(crate) x_step: usize,
+    /// Number of pixels that exist; values beyond are to be dropped.
+    pub(crate) pixels: usize,
+}
+
+/// Receives the outputs of a convolution, a run of pixels and one vector of channels at a time.
+pub(crate) trait Epilogue<V: Vector> {
+    /// Takes channels `c .. c + LANES` of the pixels of `run`.
+    ///
+    /// # Safety
+    /// Every pixel of `run` lies inside the output map and `c + LANES` does not exceed its channels.
+    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]);
+
+    /// Called after each few hundred pixels, so that sums can move on to f64.
+    fn settle(&mut self) {}
+}
+
+/// Two sums per channel: of the values, and of their products with a second quantity.
+/// A short run is summed in f32, the rest in f64: in f32 alone, a ReLU near zero can flip.
+pub(crate) struct ChannelSums<'a> {
+    short: &'a mut [f32],
+    long: &'a mut [f64],
+    channels: usize,
+}
+
+impl<'a> ChannelSums<'a> {
+    /// Sums over `channels` channels, continued in `long` (first all sums, then all sums of products).
+    /// `short` is work space.
+    pub(crate) fn new(short: &'a mut [f32], long: &'a mut [f64], channels: usize) -> Self {
+        assert!(short.len() >= 2 * channels && long.len() == 2 * channels);
+        short[..2 * channels].fill(0.0);
+        ChannelSums { short, long, channels }
+    }
+
+    /// Adds to the sums of channels `c .. c + LANES`.
+    ///
+    /// # Safety
+    /// `c + LANES` does not exceed the channels.
+    #[inline(always)]
+    pub(crate) unsafe fn add<V: Vector>(&mut self, c: usize, sum: V, products: V) {
+        // SAFETY: `short` holds `2 * channels` values, checked in `new`.
+        unsafe {
+            let first = self.short.as_mut_ptr().add(c);
+            let second = first.add(self.channels);
+            V::load(first).add(sum).store(first);
+            V::load(second).add(products).store(second);
+        }
+    }
+
+    /// Moves what the short sums hold into the long ones.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self) {
+        for (long, short) in self.long.iter_mut().zip(self.short.iter_mut()) {
+            *long += f64::from(*short);
+            *short = 0.0;
+        }
+    }
+}
+
+/// Training, forward: keeps the raw output and its sums for batch norm.
+pub(crate) struct KeepWithSums<'a> {
+    out: &'a mut [f32],
+    map: Map,
+    sums: ChannelSums<'a>,
+}
+
+impl<'a> KeepWithSums<'a> {
+    /// `out`: dense maps of the group.
+    pub(crate) fn new(out: &'a mut [f32], images: usize, map: Map, sums: ChannelSums<'a>) -> Self {
+        assert!(out.len() >= images * map.len());
+        KeepWithSums { out, map, sums }
+    }
+}
+
+impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
+    #[inline(always)]
+    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+        let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
+        let (mut sum, mut squares) = (V::zero(), V::zero());
+        for (p, &value) in values.iter().enumerate() {
+            if p < run.pixels {
+                // SAFETY: the pixel is inside the map, and `out` holds the maps of the group.
+                unsafe { value.store(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
+                sum = sum.add(value);
+                squares = value.mul_add(value, squares);
+            }
+        }
+        // SAFETY: `c` is a vector of the map's channels.
+        unsafe { self.sums.add(c, sum, squares) };
+    }
+    #[inline(always)]
+    fn settle(&mut self) {
+        self.sums.settle();
+    }
+}
+
+/// Inference where a pooling follows: keeps the output as it is.
+pub(crate) struct Keep<'a> {
+    pub(crate) out: &'a mut [f32],
+    pub(crate) map: Map,
+}
+
+impl<V: Vector> Epilogue<V> for Keep<'_> {
+    #[inline(always)]
+    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+        let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
+        for (p, &value) in values.iter().enumerate() {
+            if p < run.pixels {
+                // SAFETY: the pixel is inside the map, and `out` was checked to hold the maps of the group.
+                unsafe { value.store(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
+            }
+        }
+    }
+}
+
+/// The gradient that reaches a block's input past its convolutions: the gradient of the block's output,
+/// at every `stride`-th pixel and in the first channels.
+#[derive(Clone, Copy)]
+pub(crate) struct ShortcutGradient<'a> {
+    /// Dense maps of the group.
+    pub(crate) data: &'a [f32],
+    pub(crate) map: Map,
+    pub(crate) stride: usize,
+}
+
+impl ShortcutGradient<'_> {
+    #[inline(always)]
+    unsafe fn add_to<V: Vector>(&self, v: V, image: usize, y: usize, x: usize, c: usize) -> V {
+        if y.is_multiple_of(self.stride) && x.is_multiple_of(self.stride) {
+            let at = image * self.map.len() + self.map.at(y / self.stride, x / self.stride) + c;
+            // SAFETY: the output map of a block has every pixel its input has, divided by the stride, and
+            // at least its channels; the caller passes a pixel of the input.
+            v.add(unsafe { V::load(self.data.as_ptr().add(at)) })
+        } else {
+            v
+        }
+    }
+}
+
+/// Backward: turns the gradient of a layer's input into the gradient of the batch norm that made it,
+/// by way of the shortcut and the ReLU, and sums what batch norm's own gradient needs.
+pub(crate) struct ThroughRelu<'a> {
+    /// The layer's input, padded: its sign is the ReLU's.
+    pub(crate) activated: &'a [f32],
+    /// Convolution output that the batch norm normalised.
+    pub(crate) raw: &'a [f32],
+    pub(crate) shortcut: Option<ShortcutGradient<'a>>,
+    pub(crate) out: &'a mut [f32],
+    pub(crate) map: Map,
+    pub(crate) sums: ChannelSums<'a>,
+}
+
+impl ThroughRelu<'_> {
+    /// Checks that the slices hold the maps of `images` images.
+    pub(crate) fn check(&self, images: usize) {
+        assert!(self.activated.len() >= images * self.map.padded_len());
+        assert!(self.raw.len() >= images * self.map.len() && self.out.len() >= images * self.map.len());
+        if let Some(s) = &self.shortcut {
+            assert!(s.data.len() >= images * s.map.len() && s.map.c >= self.map.c);
+            assert!(s.map.h >= self.map.h.div_ceil(s.stride) && s.map.w >= self.map.w.div_ceil(s.stride));
+        }
+    }
+}
+
+impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
+    #[inline(always)]
+    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+        let (mut sum, mut products) = (V::zero(), V::zero());
+        for (p, &value) in values.iter().enumerate() {
+            if p < run.pixels {
+                let x = run.x + p * run.x_step;
+                let at = run.image * self.map.len() + self.map.at(run.y, x) + c;
+                let gate = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
+                // SAFETY: the pixel is inside the map; the slices were checked to hold the group.
+                unsafe {
+                    let mut v = value;
+                    if let Some(shortcut) = &self.shortcut {
+                        v = shortcut.add_to(v, run.image, run.y, x, c);
+                    }
+                    let v = v.where_positive(V::load(self.activated.as_ptr().add(gate)));
+                    v.store(self.out.as_mut_ptr().add(at));
+                    sum = sum.add(v);
+                    products = v.mul_add(V::load(self.raw.as_ptr().add(at)), products);
+                }
+            }
+        }
+        // SAFETY: `c` is a vector of the map's channels.
+        unsafe { self.sums.add(c, sum, products) };
+    }
+    #[inline(always)]
+    fn settle(&mut self) {
+        self.sums.settle();
+    }
+}
+
+/// Backward through ReLU and 2x2 max pooling. `out` keeps the gradient at the pooled pixels; which of the
+/// four pixels it belongs to is found again from the raw outputs when it is used.
+pub(crate) struct ThroughPool<'a> {
+    /// The layer's input (pooled), padded.
+    pub(crate) activated: &'a [f32],
+    /// Convolution output before batch norm and pooling.
+    pub(crate) raw: &'a [f32],
+    pub(crate) raw_map: Map,
+    /// Batch norm as scale and shift per channel.
+    pub(crate) scale: &'a [f32],
+    pub(crate) shift: &'a [f32],
+    pub(crate) out: &'a mut [f32],
+    /// The pooled map.
+    pub(crate) map: Map,
+    pub(crate) sums: ChannelSums<'a>,
+}
+
+impl ThroughPool<'_> {
+    /// Checks that the slices hold the maps of `images` images.
+    pub(crate) fn check(&self, images: usize) {
+        assert!(self.activated.len() >= images * self.map.padded_len());
+        assert!(self.raw.len() >= images * self.raw_map.len() && self.out.len() >= images * self.map.len());
+        assert!(self.scale.len() >= self.map.c && self.shift.len() >= self.map.c);
+        assert!(self.raw_map.h >= 2 * self.map.h && self.raw_map.w >= 2 * self.map.w);
+        assert_eq!(self.raw_map.c, self.map.c);
+    }
+}
+
+impl<V: Vector> Epilogue<V> for ThroughPool<'_> {
+    #[inline(always)]
+    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+        let (mut sum, mut products) = (V::zero(), V::zero());
+        // SAFETY: pooled pixels are inside the pooled map and so are their four sources inside the raw
+        // map; the slices were checked to hold the group.
+        unsafe {
+            let (scale, shift) = (V::load(self.scale.as_ptr().add(c)), V::load(self.shift.as_ptr().add(c)));
+            for (p, &value) in values.iter().enumerate() {
+                if p < run.pixels {
+                    let x = run.x + p * run.x_step;
+                    let at = run.image * self.map.len() + self.map.at(run.y, x) + c;
+                    let gate = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
+                    let v = value.where_positive(V::load(self.activated.as_ptr().add(gate)));
+                    v.store(self.out.as_mut_ptr().add(at));
+                    let window =
+                        run.image * self.raw_map.len() + self.raw_map.at(2 * run.y, 2 * x) + c;
+                    let raw = load_window::<V>(self.raw.as_ptr().add(window), self.raw_map);
+                    let mut chosen = raw[0];
+                    let mut best = raw[0].mul_add(scale, shift);
+                    for &r in &raw[1..] {
+                        let z = r.mul_add(scale, shift);
+                        chosen = z.select_greater(best, r, chosen);
+                        best = z.max(best);
+                    }
+                    sum = sum.add(v);
+                    products = v.mul_add(chosen, products);
+                }
+            }
+            self.sums.add(c, sum, products);
+        }
+    }
+    #[inline(always)]
+    fn settle(&mut self) {
+        self.sums.settle();
+    }
+}
+
+/// The four vectors of a 2x2 window, row by row.
+///
+/// # Safety
+/// `from` points at the upper left pixel of a window inside a map of size `map`.
+#[inline(always)]
+pub(crate) unsafe fn load_window<V: Vector>(from: *const f32, map: Map) -> [V; 4] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        [
+            V::load(from),
+            V::load(from.add(map.c)),
+            V::load(from.add(map.w * map.c)),
+            V::load(from.add((map.w + 1) * map.c)),
+        ]
+    }
+}
+
+/// Inference: adds the folded batch norm's shift and the shortcut, applies ReLU, writes a padded map.
+pub(crate) struct BiasRelu<'a> {
+    pub(crate) bias: &'a [f32],
+    pub(crate) shortcut: Shortcut<'a>,
+    pub(crate) out: &'a mut [f32],
+    pub(crate) map: Map,
+}
+
+/// Where inference finds the shortcut of a block.
+#[derive(Clone, Copy)]
+pub(crate) enum Shortcut<'a> {
+    /// There is none.
+    None,
+    /// In the output's own place, which is overwritten.
+    InPlace,
+    /// In a padded map of twice the size and fewer channels.
+    Subsampled(&'a [f32], Map),
+}
+
+impl BiasRelu<'_> {
+    /// Checks that the slices hold the maps of `images` images.
+    pub(crate) fn check(&self, images: usize) {
+        assert!(self.out.len() >= images * self.map.padded_len() && self.bias.len() >= self.map.c);
+        if let Shortcut::Subsampled(data, map) = self.shortcut {
+            assert!(data.len() >= images * map.padded_len());
+            assert!(map.h > 2 * (self.map.h - 1) && map.w > 2 * (self.map.w - 1));
+        }
+    }
+}
+
+impl<V: Vector> Epilogue<V> for BiasRelu<'_> {
+    #[inline(always)]
+    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+        // SAFETY: pixels are inside the map and the slices were checked to hold the group.
+        unsafe {
+            let bias = V::load(self.bias.as_ptr().add(c));
+            let out = self.out.as_mut_ptr();
+            for (p, &value) in values.iter().enumerate() {
+                if p < run.pixels {
+                    let x = run.x + p * run.x_step;
+                    let at = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
+                    let mut v = value.add(bias);
+                    match self.shortcut {
+                        Shortcut::None => {}
+                        Shortcut::InPlace => v = v.add(V::load(out.add(at))),
+                        Shortcut::Subsampled(data, map) => {
+                            if c < map.c {
+                                let from = run.image * map.padded_len() + map.padded_at(2 * run.y, 2 * x) + c;
+                                v = v.add(V::load(data.as_ptr().add(from)));
+                            }
+                        }
+                    }
+                    v.relu().store(out.add(at));
+                }
+            }
+        }
+    }
+}
+
+/// Writes the gradient of the images, channel by channel, as they came in.
+pub(crate) struct ToImages<'a> {
+    /// `[images, channels, h, w]`
+    pub(crate) out: &'a mut [f32],
+    pub(crate) map: Map,
+    /// Channels of an image.
+    pub(crate) channels: usize,
+}
+
+impl<V: Vector> Epilogue<V> for ToImages<'_> {
+    #[inline(always)]
+    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+        let plane = self.map.h * self.map.w;
+        for (p, &value) in values.iter().enumerate() {
+            if p < run.pixels {
+                let mut lanes = [0.0; 16];
+                // SAFETY: no vector has more than 16 lanes.
+                unsafe { value.store(lanes.as_mut_ptr()) };
+                for (channel, &lane) in (c..self.channels).zip(&lanes[..V::LANES]) {
+                    let pixel = run.y * self.map.w + run.x + p * run.x_step;
+                    self.out[(run.image * self.channels + channel) * plane + pixel] = lane;
+                }
+            }
+        }
+    }
+}

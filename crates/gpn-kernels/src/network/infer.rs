@@ -1,0 +1,127 @@
+//! Inference: batch norm folded into the convolutions, a few images at a time through all layers while they
+//! are in the cache.
+
+use super::Network;
+use super::forward::read_tail;
+use super::plan::Source;
+use super::worker::{Worker, workspace};
+use crate::buffer::Buffer;
+use crate::conv::{Convolve, Direction, Output, PackWeights};
+use crate::epilogue::{BiasRelu, Keep, Shortcut};
+use crate::error::KernelError;
+use crate::parallel::{Parts, Shared};
+use crate::prologue::{self, ActivateAndPool};
+
+impl Network {
+    /// Embeds a batch with the running statistics and keeps nothing: the same numbers as
+    /// [`Network::forward`] in [`super::Mode::Eval`] up to rounding, and faster. A forward pass
+    /// before it can still be followed by its backward pass.
+    pub fn infer(
+        &mut self,
+        params: &[&[f32]],
+        buffers: &[Vec<f32>],
+        images: &[f32],
+        n: usize,
+        embeddings: &mut [f32],
+    ) -> Result<(), KernelError> {
+        Self::check_tensors(&self.plan.parameters, params, "parameters")?;
+        Self::check_tensors(&self.plan.buffers, buffers, "buffers")?;
+        self.check_batch(images.len(), n, embeddings.len())?;
+        self.prepare_workers();
+        for (l, layer) in self.plan.layers.iter().enumerate() {
+            let norm = &mut self.folded[l];
+            let gamma_beta = (params[3 * l + 1], params[3 * l + 2]);
+            norm.set_from_running(gamma_beta, &buffers[2 * l], &buffers[2 * l + 1], layer.shape.output.c);
+            self.simd.run(PackWeights {
+                shape: &layer.shape,
+                direction: Direction::Forward,
+                weights: params[3 * l],
+                scale: Some(&norm.scale),
+                plain: &mut self.plain,
+                out: &mut self.packed[l],
+            });
+        }
+        let parts = Parts::of(n);
+        let (image_len, embedding_len) = (self.image_len(), self.embedding_len());
+        let embeddings = Shared::new(embeddings, embedding_len);
+        let tail_pad = self.index.of(self.plan.tail_map);
+        parts.for_each(&self.workers, |part, worker| {
+            let range = parts.range(part);
+            for first in range.clone().step_by(self.index.inference_group()) {
+                let group = first..(first + self.index.inference_group()).min(range.end);
+                self.infer_group(&images[first * image_len..], group.len(), worker);
+                let map = self.plan.tail_map;
+                let maps = worker.pads[0][tail_pad].chunks_exact(map.padded_len());
+                for (image, map) in group.zip(maps) {
+                    // SAFETY: every image is asked for once.
+                    read_tail(&self.plan, map, unsafe { embeddings.items(image..image + 1) });
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Takes a group of images from the first layer to the tail's padded map. Block inputs live in the first
+    /// pads, what is inside a block in the second.
+    fn infer_group(&self, images: &[f32], count: usize, worker: &mut Worker) {
+        let layers = &self.plan.layers;
+        for (l, layer) in layers.iter().enumerate() {
+            let (input, output) = (layer.shape.input, layer.shape.output);
+            let starts_block = layer.shortcut_from_input.is_some();
+            let shortcut_stride = if l > 0 { layers[l - 1].shortcut_from_input } else { None };
+            let target = layers.get(l + 1).map_or(self.plan.tail_source, |next| next.source);
+            let [first, second] = &mut worker.pads;
+            if layer.source == Source::Image {
+                let maps = first[self.index.of(input)].chunks_exact_mut(input.padded_len());
+                for (image, map) in images.chunks_exact(self.image_len()).take(count).zip(maps) {
+                    prologue::image(input, image, map);
+                }
+            }
+            let to = if starts_block { &mut *second } else { &mut *first };
+            let place = self.index.of(output);
+            let mut out = std::mem::replace(&mut to[place], Buffer::zeroed(0));
+            let bias = &self.folded[l].shift[..];
+            let from = if shortcut_stride.is_some() { &*second } else { &*first };
+            let result = if target == Source::Pooled {
+                Output::Keep(Keep { out: &mut worker.dense, map: output })
+            } else {
+                let shortcut = match shortcut_stride {
+                    None => Shortcut::None,
+                    Some(1) => Shortcut::InPlace,
+                    Some(_) => {
+                        let map = layers[l - 1].shape.input;
+                        Shortcut::Subsampled(&first[self.index.of(map)], map)
+                    }
+                };
+                Output::BiasRelu(BiasRelu { bias, shortcut, out: &mut out, map: output })
+            };
+            self.simd.run(Convolve {
+                shape: &layer.shape,
+                direction: Direction::Forward,
+                maps: &from[self.index.of(input)],
+                images: count,
+                weights: &self.packed[l],
+                work: workspace(&mut worker.tiles),
+                output: result,
+            });
+            let [first, second] = &mut worker.pads;
+            let to = if starts_block { second } else { &mut *first };
+            to[place] = out;
+            if target == Source::Pooled {
+                self.pool(l, count, &worker.dense, &mut worker.pads[0]);
+            }
+        }
+    }
+
+    /// Adds the shift, applies ReLU and pools the outputs of layer `l`.
+    fn pool(&self, l: usize, count: usize, dense: &[f32], pads: &mut [Buffer]) {
+        let map = self.plan.layers[l].shape.output;
+        let pooled = self.plan.layers.get(l + 1).map_or(self.plan.tail_map, |next| next.shape.input);
+        let outs = pads[self.index.of(pooled)].chunks_exact_mut(pooled.padded_len());
+        for (raw, out) in dense.chunks_exact(map.len()).take(count).zip(outs) {
+            // The scale is in the weights already.
+            let (scale, shift) = (&self.ones[..], &self.folded[l].shift[..]);
+            self.simd.run(ActivateAndPool { raw, map, scale, shift, out, pooled });
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A backbone with its work buffers: forward, backward and inference of a batch.
+
+mod backward;
+mod batch;
+mod forward;
+mod infer;
+mod plan;
+mod worker;
+
+use std::sync::Mutex;
+
+pub use plan::{Architecture, TensorInfo};
+
+use crate::buffer::Buffer;
+use crate::conv::PackWeights;
+use crate::error::{KernelError, check_len};
+use crate::norm::{BatchNorm, BatchNormGradient};
+use crate::parallel::MOST_PARTS;
+use crate::simd::Simd;
+use plan::{IMAGE_CHANNELS, Plan};
+use worker::{PadIndex, Worker};
+
+/// Which statistics batch norm uses in [`Network::forward`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Those of the batch; the running statistics move towards them (momentum 0.1, unbiased variance).
+    Train,
+    /// The running ones, which stay as they are.
+    Eval,
+}
+
+/// An architecture at an image size, with everything a pass over a batch needs. The weights are the
+/// caller's: they are passed to every call, in the order of [`Network::parameters`].
+///
+/// Threads are those of the current rayon pool. Results do not depend on their number.
+pub struct Network {
+    simd: Simd,
+    plan: Plan,
+    index: PadIndex,
+    height: usize,
+    width: usize,
+    workers: Vec<Mutex<Worker>>,
+    /// Packed weights of each layer, and work space to pack them in.
+    packed: Vec<Buffer>,
+    plain: Buffer,
+    /// What forward keeps for backward: the images, the raw output of each convolution, block outputs.
+    images: Buffer,
+    raw: Vec<Buffer>,
+    kept: Vec<Buffer>,
+    norms: Vec<BatchNorm>,
+    /// Batch norms as inference folds them into the convolutions.
+    folded: Vec<BatchNorm>,
+    /// The scale of a map that needs none.
+    ones: Vec<f32>,
+    /// Images of the last forward pass.
+    last_batch: Option<usize>,
+    /// Gradients of batch norm outputs; that of layer `l` is number `l % 3`.
+    gradients: [Buffer; 3],
+    form: BatchNormGradient,
+    /// Channel sums of each part of the batch, and their total.
+    part_sums: Vec<f64>,
+    sums: Vec<f64>,
+    /// Weight gradient of each part, and their sum.
+    part_gradients: Buffer,
+    gradient: Buffer,
+}
+
+impl Network {
+    /// A network for images of `height` x `width` pixels.
+    pub fn new(architecture: Architecture, height: usize, width: usize) -> Result<Network, KernelError> {
+        Self::with_simd(architecture, height, width, Simd::detect()?)
+    }
+
+    /// The same with a chosen instruction set.
+    pub fn with_simd(
+        architecture: Architecture,
+        height: usize,
+        width: usize,
+        simd: Simd,
+    ) -> Result<Network, KernelError> {
+        let plan = Plan::new(architecture, height, width)?;
+        let largest = plan.layers.iter().map(|l| PackWeights::len(&l.shape)).max().unwrap_or(0);
+        let channels = plan.layers.iter().map(|l| l.shape.output.c).max().unwrap_or(0);
+        Ok(Network {
+            simd,
+            index: PadIndex::new(&plan),
+            height,
+            width,
+            workers: Vec::new(),
+            packed: plan.layers.iter().map(|l| Buffer::zeroed(PackWeights::len(&l.shape))).collect(),
+            plain: Buffer::zeroed(largest),
+            images: Buffer::zeroed(0),
+            raw: plan.layers.iter().map(|_| Buffer::zeroed(0)).collect(),
+            kept: plan.kept.iter().map(|_| Buffer::zeroed(0)).collect(),
+            norms: vec![BatchNorm::default(); plan.layers.len()],
+            ones: vec![1.0; channels],
+            folded: vec![BatchNorm::default(); plan.layers.len()],
+            last_batch: None,
+            gradients: std::array::from_fn(|_| Buffer::zeroed(0)),
+            form: BatchNormGradient::default(),
+            part_sums: vec![0.0; MOST_PARTS * 2 * channels],
+            sums: vec![0.0; 2 * channels],
+            part_gradients: Buffer::zeroed(0),
+            gradient: Buffer::zeroed(0),
+            plan,
+        })
+    }
+
+    /// Trainable tensors in the order of `params` and `grads`: for each convolution its weight
+    /// `[out, in, 3, 3]`, then weight and bias of its batch norm. Names of the ResNets are PyTorch's
+    /// (`conv_1_3x3.weight`, `bn_1.weight`, `bn_1.bias`, `stage_1.0.conv_a.weight`, ...); those of Conv4
+    /// are `block_1.conv.weight`, `block_1.bn.weight`, `block_1.bn.bias`, `block_2.conv.weight`, ...
+    pub fn parameters(&self) -> &[TensorInfo] {
+        &self.plan.parameters
+    }
+
+    /// Running mean and running variance of each batch norm, in the order of `buffers`.
+    pub fn buffers(&self) -> &[TensorInfo] {
+        &self.plan.buffers
+    }
+
+    /// Values of an embedding. ResNet: `64 * (h / 8) * (w / 8)` of the last map, whose sides are a quarter
+    /// of the image's, rounded up; Conv4: `width * (h / 16) * (w / 16)`; in the order channel, row, column.
+    pub fn embedding_len(&self) -> usize {
+        self.plan.embedding_len()
+    }
+
+    /// Values of an image.
+    pub fn image_len(&self) -> usize {
+        IMAGE_CHANNELS * self.height * self.width
+    }
+
+    /// The instruction set in use.
+    pub fn simd(&self) -> Simd {
+        self.simd
+    }
+
+    /// Multiplications and additions of the convolutions of one forward pass over one image, counted as the
+    /// direct method does them. A training step does about three times as many.
+    pub fn flops(&self) -> u64 {
+        self.plan.layers.iter().map(|l| l.shape.flops()).sum()
+    }
+
+    fn check_tensors<T: AsRef<[f32]>>(infos: &[TensorInfo], given: &[T], what: &str) -> Result<(), KernelError> {
+        check_len(&format!("list of {what}"), given.len(), infos.len())?;
+        for (info, values) in infos.iter().zip(given) {
+            if values.as_ref().len() != info.numel() {
+                check_len(&format!("{what} {}", info.name), values.as_ref().len(), info.numel())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_batch(&self, images: usize, n: usize, embeddings: usize) -> Result<(), KernelError> {
+        check_len("images", images, n * self.image_len())?;
+        check_len("embeddings", embeddings, n * self.embedding_len())
+    }
+
+    /// A worker for every thread of the current pool.
+    fn prepare_workers(&mut self) {
+        while self.workers.len() < rayon::current_num_threads() {
+            self.workers.push(Mutex::new(Worker::new(&self.plan, &self.index)));
+        }
+    }
+}
+
+/// Adds up the sums of the parts in order.
+fn total(parts: &[f64], out: &mut [f64]) {
+    out.fill(0.0);
+    for part in parts.chunks_exact(out.len()) {
+        for (sum, value) in out.iter_mut().zip(part) {
+            *sum += value;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Batch norm as numbers per channel: statistics, the scale and shift they amount to, and its gradient.
+
+/// Added to the variance, as in PyTorch.
+const EPSILON: f64 = 1e-5;
+/// Weight of the newest batch in the running statistics, as in PyTorch.
+const MOMENTUM: f64 = 0.1;
+
+/// The batch norm of one layer for one pass. Padded channels have scale and shift zero, so they stay zero.
+#[derive(Clone, Default)]
+pub(crate) struct BatchNorm {
+    pub(crate) scale: Vec<f32>,
+    pub(crate) shift: Vec<f32>,
+    mean: Vec<f64>,
+    /// 1 / standard deviation.
+    rate: Vec<f64>,
+    /// Values per channel that made the statistics; 0 where they are the running ones.
+    count: usize,
+}
+
+/// `gradient of the input = of_output * dz + of_input * y + constant`, per channel.
+#[derive(Clone, Default)]
+pub(crate) struct BatchNormGradient {
+    pub(crate) of_output: Vec<f32>,
+    pub(crate) of_input: Vec<f32>,
+    pub(crate) constant: Vec<f32>,
+}
+
+impl BatchNorm {
+    /// With the statistics of a batch: `sums` holds the sum and then the sum of squares of each stored
+    /// channel over `count` values. The running statistics move towards them.
+    pub(crate) fn set_from_batch(
+        &mut self,
+        (gamma, beta): (&[f32], &[f32]),
+        sums: &[f64],
+        count: usize,
+        running_mean: &mut [f32],
+        running_var: &mut [f32],
+    ) {
+        let (sum, squares) = sums.split_at(sums.len() / 2);
+        let n = count as f64;
+        self.clear(sum.len(), count);
+        for c in 0..gamma.len() {
+            let mean = sum[c] / n;
+            let var = (squares[c] / n - mean * mean).max(0.0);
+            self.set(c, gamma[c], beta[c], mean, var);
+            // PyTorch keeps the unbiased variance; a single value has none, and divides by zero there.
+            let unbiased = var * n / (n - 1.0).max(1.0);
+            running_mean[c] = (f64::from(running_mean[c]) * (1.0 - MOMENTUM) + mean * MOMENTUM) as f32;
+            running_var[c] = (f64::from(running_var[c]) * (1.0 - MOMENTUM) + unbiased * MOMENTUM) as f32;
+        }
+    }
+
+    /// With the running statistics.
+    pub(crate) fn set_from_running(
+        &mut self,
+        (gamma, beta): (&[f32], &[f32]),
+        mean: &[f32],
+        var: &[f32],
+        channels: usize,
+    ) {
+        self.clear(channels, 0);
+        for c in 0..gamma.len() {
+            self.set(c, gamma[c], beta[c], f64::from(mean[c]), f64::from(var[c]));
+        }
+    }
+
+    fn clear(&mut self, channels: usize, count: usize) {
+        for values in [&mut self.scale, &mut self.shift] {
+            values.clear();
+            values.resize(channels, 0.0);
+        }
+        for values in [&mut self.mean, &mut self.rate] {
+            values.clear();
+            values.resize(channels, 0.0);
+        }
+        self.count = count;
+    }
+
+    fn set(&mut self, c: usize, gamma: f32, beta: f32, mean: f64, var: f64) {
+        let rate = 1.0 / (var + EPSILON).sqrt();
+        let scale = f64::from(gamma) * rate;
+        self.mean[c] = mean;
+        self.rate[c] = rate;
+        self.scale[c] = scale as f32;
+        self.shift[c] = (f64::from(beta) - mean * scale) as f32;
+    }
+
+    /// Gradients of gamma and beta, and the affine form of the input's gradient. `sums` holds the sum of the
+    /// output's gradient and then the sum of its products with the input.
+    pub(crate) fn backward(
+        &self,
+        sums: &[f64],
+        out: &mut BatchNormGradient,
+        gamma_gradient: &mut [f32],
+        beta_gradient: &mut [f32],
+    ) {
+        let (sum, products) = sums.split_at(sums.len() / 2);
+        for values in [&mut out.of_output, &mut out.of_input, &mut out.constant] {
+            values.clear();
+            values.resize(sum.len(), 0.0);
+        }
+        for c in 0..gamma_gradient.len() {
+            let (mean, rate, scale) = (self.mean[c], self.rate[c], f64::from(self.scale[c]));
+            let along = rate * (products[c] - mean * sum[c]);
+            gamma_gradient[c] = along as f32;
+            beta_gradient[c] = sum[c] as f32;
+            out.of_output[c] = scale as f32;
+            if self.count > 0 {
+                let n = self.count as f64;
+                out.of_input[c] = (-scale * rate * along / n) as f32;
+                out.constant[c] = (scale * (mean * rate * along - sum[c]) / n) as f32;
+            }
+        }
+    }
+}

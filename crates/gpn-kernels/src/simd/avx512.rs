@@ -1,0 +1,67 @@
+//! AVX-512: 16 lanes, 32 registers.
+
+use std::arch::x86_64::{
+    __m512, _CMP_GT_OQ, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_fmadd_ps, _mm512_loadu_ps,
+    _mm512_mask_blend_ps, _mm512_max_ps, _mm512_mul_ps, _mm512_set1_ps, _mm512_storeu_ps, _mm512_sub_ps,
+};
+
+use super::{Kernel, Vector};
+
+/// Runs `kernel` with AVX-512 enabled.
+///
+/// # Safety
+/// The processor has AVX-512F and FMA.
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) unsafe fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Avx512>()
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Avx512(__m512);
+
+// SAFETY of every block below: by the invariant of `Vector` the processor has AVX-512F here;
+// loads and stores pass the caller's promise on.
+impl Vector for Avx512 {
+    const LANES: usize = 16;
+    const TILE_PIXELS: [usize; 2] = [8, 7];
+
+    #[inline(always)]
+    unsafe fn load(p: *const f32) -> Self {
+        unsafe { Self(_mm512_loadu_ps(p)) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, p: *mut f32) {
+        unsafe { _mm512_storeu_ps(p, self.0) }
+    }
+    #[inline(always)]
+    fn splat(x: f32) -> Self {
+        unsafe { Self(_mm512_set1_ps(x)) }
+    }
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        unsafe { Self(_mm512_add_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        unsafe { Self(_mm512_sub_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        unsafe { Self(_mm512_mul_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    fn max(self, b: Self) -> Self {
+        unsafe { Self(_mm512_max_ps(self.0, b.0)) }
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        unsafe { Self(_mm512_fmadd_ps(self.0, b.0, c.0)) }
+    }
+    #[inline(always)]
+    fn select_greater(self, threshold: Self, yes: Self, no: Self) -> Self {
+        unsafe {
+            let mask = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(self.0, threshold.0);
+            Self(_mm512_mask_blend_ps(mask, no.0, yes.0))
+        }
+    }
+}

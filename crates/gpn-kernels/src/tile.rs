@@ -1,0 +1,96 @@
+//! The register tile: the one inner loop behind every convolution and matrix product.
+
+use crate::simd::Vector;
+
+/// Distances, in values, between the operands of a register tile.
+#[derive(Clone, Copy)]
+pub(crate) struct Strides {
+    /// Between the scalars of one step, from one row of the tile to the next.
+    pub(crate) x_row: usize,
+    /// Between the scalars of a row, from one step to the next.
+    pub(crate) x_step: usize,
+    /// Between the vectors of one step and the next.
+    pub(crate) w_step: usize,
+}
+
+/// `acc[p][q] += sum over k < steps of x[p * x_row + k * x_step] * w[k * w_step + q * LANES ..]`
+///
+/// A convolution lets `p` run over pixels and `k` over the input channels of a row of taps; a weight
+/// gradient lets `p` run over input channels and `k` over pixels.
+///
+/// # Safety
+/// `x` and `w` are readable at every index the formula names.
+#[inline(always)]
+pub(crate) unsafe fn accumulate<V: Vector, const P: usize, const Q: usize>(
+    mut acc: [[V; Q]; P],
+    mut x: *const f32,
+    mut w: *const f32,
+    strides: Strides,
+    steps: usize,
+) -> [[V; Q]; P] {
+    for _ in 0..steps {
+        // SAFETY: the caller's promise; the pointers are advanced past the last step but not read there.
+        unsafe {
+            let mut vectors = [V::zero(); Q];
+            for q in 0..Q {
+                vectors[q] = V::load(w.add(q * V::LANES));
+            }
+            for p in 0..P {
+                let scalar = V::splat(*x.add(p * strides.x_row));
+                for q in 0..Q {
+                    acc[p][q] = scalar.mul_add(vectors[q], acc[p][q]);
+                }
+            }
+        }
+        x = x.wrapping_add(strides.x_step);
+        w = w.wrapping_add(strides.w_step);
+    }
+    acc
+}
+
+/// Loads a tile from rows `row` values apart.
+///
+/// # Safety
+/// `from` is readable at `p * row + q * LANES ..` for every `p < P`, `q < Q`.
+#[inline(always)]
+pub(crate) unsafe fn load<V: Vector, const P: usize, const Q: usize>(
+    from: *const f32,
+    row: usize,
+) -> [[V; Q]; P] {
+    let mut acc = [[V::zero(); Q]; P];
+    for (p, line) in acc.iter_mut().enumerate() {
+        for (q, value) in line.iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            *value = unsafe { V::load(from.add(p * row + q * V::LANES)) };
+        }
+    }
+    acc
+}
+
+/// Stores the first `rows` rows of a tile, `row` values apart.
+///
+/// # Safety
+/// `to` is writable at `p * row + q * LANES ..` for every `p < rows`, `q < Q`.
+#[inline(always)]
+pub(crate) unsafe fn store<V: Vector, const P: usize, const Q: usize>(
+    acc: &[[V; Q]; P],
+    to: *mut f32,
+    row: usize,
+    rows: usize,
+) {
+    for (p, line) in acc.iter().enumerate() {
+        if p < rows {
+            for (q, value) in line.iter().enumerate() {
+                // SAFETY: the caller's promise.
+                unsafe { value.store(to.add(p * row + q * V::LANES)) };
+            }
+        }
+    }
+}
+
+/// The tile height of `choices` that wastes least of `rows` rows; the first where they are equal.
+#[inline(always)]
+pub(crate) fn best_height(choices: [usize; 2], rows: usize) -> usize {
+    let [first, second] = choices;
+    if rows.next_multiple_of(second) < rows.next_multiple_of(first) { second } else { first }
+}

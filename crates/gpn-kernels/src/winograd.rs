@@ -1,0 +1,481 @@
+//! Winograd's F(4x4, 3x3): a 4x4 tile of outputs from a 6x6 tile of inputs with 36 products per pair of
+//! channels instead of 144.
+//!
+//! In the notation of Lavin and Gray (2016): `out = A' [(G w G') . (B' in B)] A`, where the product in
+//! brackets is, for each of the 36 places, a matrix product over channels of many tiles at once. Tiles of a
+//! whole group of small images go into one product, and tiles at a ragged edge read the zeros of the border.
+
+use crate::epilogue::{Epilogue, Run};
+use crate::geometry::{ConvShape, Map, TILE};
+use crate::simd::Vector;
+use crate::tile::{Strides, accumulate, best_height, load, store};
+
+/// Places of a transformed tile.
+pub(crate) const PLACES: usize = 36;
+/// Breaks the power of two between the places of a tile, which would all fall into one set of the cache.
+const PLACE_GAP: usize = 16;
+
+/// Work space for the transformed tiles of one worker.
+pub(crate) struct Workspace<'a> {
+    pub(crate) first: &'a mut [f32],
+    pub(crate) second: &'a mut [f32],
+}
+
+/// Number of tiles that are transformed and multiplied together, for maps of at most `channels` channels:
+/// as many as leave inputs, outputs and weights in the second cache.
+pub(crate) fn tiles_per_block(channels: usize) -> usize {
+    (1024 / channels).clamp(16, 64)
+}
+
+/// Length of each half of a [`Workspace`] for maps of at most `channels` channels.
+pub(crate) fn workspace_len(channels: usize) -> usize {
+    // The last register tile of a product may read 16 rows past the block.
+    PLACES * (tiles_per_block(channels) * channels + PLACE_GAP) + 16 * channels
+}
+
+/// Tiles of a group of images in the order of blocks.
+#[derive(Clone, Copy)]
+struct TileGrid {
+    map: Map,
+    columns: usize,
+    per_image: usize,
+    total: usize,
+    /// Tiles per block, evened out over the blocks.
+    block: usize,
+}
+
+impl TileGrid {
+    fn new(map: Map, images: usize, channels: usize) -> Self {
+        let (rows, columns) = map.tiles();
+        let total = images * rows * columns;
+        let blocks = total.div_ceil(tiles_per_block(channels));
+        TileGrid { map, columns, per_image: rows * columns, total, block: total.div_ceil(blocks.max(1)) }
+    }
+    /// Image, first row and first column of a tile.
+    #[inline(always)]
+    fn corner(&self, tile: usize) -> (usize, usize, usize) {
+        let (image, rest) = (tile / self.per_image, tile % self.per_image);
+        (image, rest / self.columns * TILE, rest % self.columns * TILE)
+    }
+}
+
+/// 3x3 convolution with stride 1 of `images` padded maps. `weights`: `[36][input.c][output.c]`, transformed.
+#[inline(always)]
+pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
+    input: Map,
+    output: Map,
+    maps: &[f32],
+    images: usize,
+    weights: &[f32],
+    work: &mut Workspace<'_>,
+    epilogue: &mut E,
+) {
+    let channels = input.c.max(output.c);
+    assert!(output.h == input.h && output.w == input.w);
+    assert!(maps.len() >= images * input.padded_len() && weights.len() >= PLACES * input.c * output.c);
+    assert!(work.first.len() >= workspace_len(channels) && work.second.len() >= workspace_len(channels));
+    let grid = TileGrid::new(input, images, channels);
+    let (in_place, out_place) = (grid.block * input.c + PLACE_GAP, grid.block * output.c + PLACE_GAP);
+    for begin in (0..grid.total).step_by(grid.block) {
+        let tiles = grid.block.min(grid.total - begin);
+        // SAFETY: tiles lie inside the padded maps; a block's tiles fit the work space, checked above.
+        unsafe {
+            transform_inputs::<V>(&grid, maps, begin, tiles, work.first, in_place);
+            for place in 0..PLACES {
+                let x = work.first.as_ptr().add(place * in_place);
+                let w = weights.as_ptr().add(place * input.c * output.c);
+                let y = work.second.as_mut_ptr().add(place * out_place);
+                multiply::<V>(x, w, y, tiles, input.c, output.c);
+            }
+            for i in 0..tiles {
+                let (image, y, x) = grid.corner(begin + i);
+                let rows = TILE.min(output.h - y);
+                let pixels = TILE.min(output.w - x);
+                for c in (0..output.c).step_by(V::LANES) {
+                    let from = work.second.as_ptr().add(i * output.c + c);
+                    let values = transform_output::<V>(from, out_place);
+                    for (row, line) in values.iter().enumerate() {
+                        if row < rows {
+                            epilogue.take(Run { image, y: y + row, x, x_step: 1, pixels }, c, line);
+                        }
+                    }
+                }
+            }
+        }
+        epilogue.settle();
+    }
+}
+
+/// The transformed gradient of the weights, `[36][input.c][output.c]`, from padded maps of inputs and of
+/// output gradients: added to `gradient`, or written over it where this is its first part.
+#[inline(always)]
+pub(crate) fn weight_gradient<V: Vector>(
+    shape: &ConvShape,
+    inputs: &[f32],
+    gradients: &[f32],
+    images: usize,
+    gradient: &mut [f32],
+    is_first: bool,
+    work: &mut Workspace<'_>,
+) {
+    let (input, output) = (shape.input, shape.output);
+    let channels = input.c.max(output.c);
+    assert!(inputs.len() >= images * input.padded_len() && gradients.len() >= images * output.padded_len());
+    assert!(gradient.len() >= PLACES * input.c * output.c);
+    assert!(work.first.len() >= workspace_len(channels) && work.second.len() >= workspace_len(channels));
+    let grid = TileGrid::new(input, images, channels);
+    let out_grid = TileGrid { map: output, ..grid };
+    let (in_place, out_place) = (grid.block * input.c + PLACE_GAP, grid.block * output.c + PLACE_GAP);
+    for begin in (0..grid.total).step_by(grid.block) {
+        let tiles = grid.block.min(grid.total - begin);
+        // SAFETY: as in `convolve`.
+        unsafe {
+            transform_inputs::<V>(&grid, inputs, begin, tiles, work.first, in_place);
+            transform_gradients::<V>(&out_grid, gradients, begin, tiles, work.second, out_place);
+            for place in 0..PLACES {
+                let product = TransposedProduct {
+                    x: work.first.as_ptr().add(place * in_place),
+                    y: work.second.as_ptr().add(place * out_place),
+                    sums: gradient.as_mut_ptr().add(place * input.c * output.c),
+                    tiles,
+                    k: input.c,
+                    n: output.c,
+                    is_first: is_first && begin == 0,
+                };
+                match (V::LANES, output.c.is_multiple_of(2 * V::LANES)) {
+                    (16, true) => product.run::<V, 8, 2>(),
+                    (16, false) => product.run::<V, 16, 1>(),
+                    _ => product.run::<V, 4, 2>(),
+                }
+            }
+        }
+    }
+}
+
+/// `y[t][n] = sum over k of x[t][k] * w[k][n]`
+///
+/// # Safety
+/// `x` is readable for `tiles + 15` rows of `k`, `w` for `k` rows of `n`, `y` writable for `tiles` rows of `n`.
+#[inline(always)]
+unsafe fn multiply<V: Vector>(x: *const f32, w: *const f32, y: *mut f32, tiles: usize, k: usize, n: usize) {
+    // SAFETY: passed on.
+    unsafe {
+        match (best_height(V::TILE_PIXELS, tiles), n.is_multiple_of(2 * V::LANES)) {
+            (8, true) => multiply_tiles::<V, 8, 2>(x, w, y, tiles, k, n),
+            (8, false) => multiply_tiles::<V, 16, 1>(x, w, y, tiles, k, n),
+            (7, true) => multiply_tiles::<V, 7, 2>(x, w, y, tiles, k, n),
+            (7, false) => multiply_tiles::<V, 7, 1>(x, w, y, tiles, k, n),
+            (6, _) => multiply_tiles::<V, 6, 2>(x, w, y, tiles, k, n),
+            _ => multiply_tiles::<V, 4, 2>(x, w, y, tiles, k, n),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn multiply_tiles<V: Vector, const P: usize, const Q: usize>(
+    x: *const f32,
+    w: *const f32,
+    y: *mut f32,
+    tiles: usize,
+    k: usize,
+    n: usize,
+) {
+    /// Channels summed in one go. Sums of sums of 16 keep the rounding near that of the direct method.
+    const RUN: usize = 4;
+    let strides = Strides { x_row: k, x_step: 1, w_step: n };
+    for c in (0..n).step_by(Q * V::LANES) {
+        for t in (0..tiles).step_by(P) {
+            // SAFETY: the caller's promise; rows past `tiles` are read but not stored. RUN divides k.
+            unsafe {
+                let zero = [[V::zero(); Q]; P];
+                let mut total = accumulate(zero, x.add(t * k), w.add(c), strides, RUN);
+                for first in (RUN..k).step_by(RUN) {
+                    let part = accumulate(zero, x.add(t * k + first), w.add(first * n + c), strides, RUN);
+                    for p in 0..P {
+                        for q in 0..Q {
+                            total[p][q] = total[p][q].add(part[p][q]);
+                        }
+                    }
+                }
+                store(&total, y.add(t * n + c), n, tiles - t);
+            }
+        }
+    }
+}
+
+/// `sums[k][n] (+)= sum over tiles t of x[t][k] * y[t][n]`
+struct TransposedProduct {
+    x: *const f32,
+    y: *const f32,
+    sums: *mut f32,
+    tiles: usize,
+    k: usize,
+    n: usize,
+    is_first: bool,
+}
+
+impl TransposedProduct {
+    /// # Safety
+    /// The pointers reach every value the sizes name; P divides `k` and `Q * LANES` divides `n`.
+    #[inline(always)]
+    unsafe fn run<V: Vector, const P: usize, const Q: usize>(&self) {
+        let strides = Strides { x_row: 1, x_step: self.k, w_step: self.n };
+        for c in (0..self.k).step_by(P) {
+            for o in (0..self.n).step_by(Q * V::LANES) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let sums = self.sums.add(c * self.n + o);
+                    let acc = if self.is_first { [[V::zero(); Q]; P] } else { load(sums, self.n) };
+                    let acc = accumulate(acc, self.x.add(c), self.y.add(o), strides, self.tiles);
+                    store(&acc, sums, self.n, P);
+                }
+            }
+        }
+    }
+}
+
+/// `B' in B` of tiles `begin ..`, place by place.
+///
+/// # Safety
+/// `maps` holds the grid's padded maps; `out` has `PLACES` places of `place` values, each holding `tiles`
+/// rows of channels.
+#[inline(always)]
+unsafe fn transform_inputs<V: Vector>(
+    grid: &TileGrid,
+    maps: &[f32],
+    begin: usize,
+    tiles: usize,
+    out: &mut [f32],
+    place: usize,
+) {
+    let map = grid.map;
+    for i in 0..tiles {
+        let (image, y, x) = grid.corner(begin + i);
+        let corner = image * map.padded_len() + y * map.padded_row() + x * map.c;
+        for c in (0..map.c).step_by(V::LANES) {
+            // SAFETY: the 6x6 window of every tile lies inside the padded map.
+            unsafe {
+                let from = maps.as_ptr().add(corner + c);
+                let mut half = [[V::zero(); 6]; 6];
+                for column in 0..6 {
+                    let line = std::array::from_fn(|r| V::load(from.add(r * map.padded_row() + column * map.c)));
+                    let line = input_transform(line);
+                    for row in 0..6 {
+                        half[row][column] = line[row];
+                    }
+                }
+                let to = out.as_mut_ptr().add(i * map.c + c);
+                for (row, &line) in half.iter().enumerate() {
+                    for (column, value) in input_transform(line).into_iter().enumerate() {
+                        value.store(to.add((row * 6 + column) * place));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `A g A'` of tiles `begin ..` of output gradients, place by place.
+///
+/// # Safety
+/// As [`transform_inputs`].
+#[inline(always)]
+unsafe fn transform_gradients<V: Vector>(
+    grid: &TileGrid,
+    maps: &[f32],
+    begin: usize,
+    tiles: usize,
+    out: &mut [f32],
+    place: usize,
+) {
+    let map = grid.map;
+    for i in 0..tiles {
+        let (image, y, x) = grid.corner(begin + i);
+        let corner = image * map.padded_len() + map.padded_at(y, x);
+        for c in (0..map.c).step_by(V::LANES) {
+            // SAFETY: a 4x4 tile lies inside the padded map, whose ragged edge is zero.
+            unsafe {
+                let from = maps.as_ptr().add(corner + c);
+                let mut half = [[V::zero(); 4]; 6];
+                for column in 0..4 {
+                    let line = std::array::from_fn(|r| V::load(from.add(r * map.padded_row() + column * map.c)));
+                    let line = output_transform_transposed(line);
+                    for row in 0..6 {
+                        half[row][column] = line[row];
+                    }
+                }
+                let to = out.as_mut_ptr().add(i * map.c + c);
+                for (row, &line) in half.iter().enumerate() {
+                    for (column, value) in output_transform_transposed(line).into_iter().enumerate() {
+                        value.store(to.add((row * 6 + column) * place));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `A' m A` of one tile and one vector of channels.
+///
+/// # Safety
+/// `from` is readable at the 36 multiples of `place`.
+#[inline(always)]
+unsafe fn transform_output<V: Vector>(from: *const f32, place: usize) -> [[V; 4]; 4] {
+    let mut half = [[V::zero(); 6]; 4];
+    for column in 0..6 {
+        // SAFETY: the caller's promise.
+        let line = std::array::from_fn(|row| unsafe { V::load(from.add((row * 6 + column) * place)) });
+        let line = output_transform(line);
+        for row in 0..4 {
+            half[row][column] = line[row];
+        }
+    }
+    half.map(output_transform)
+}
+
+/// Interpolation points are 0, +-NEAR, +-FAR and infinity. The textbook's 1 and 2 lose three bits more, enough
+/// to flip a ReLU near zero now and then.
+const NEAR: f32 = 0.625;
+const FAR: f32 = 1.5;
+const NEAR2: f32 = NEAR * NEAR;
+const FAR2: f32 = FAR * FAR;
+
+/// `B' d`
+#[inline(always)]
+fn input_transform<V: Vector>(d: [V; 6]) -> [V; 6] {
+    let (product, sum) = (V::splat(NEAR2 * FAR2), V::splat(-NEAR2 - FAR2));
+    let even = d[2].mul_add(V::splat(-FAR2), d[4]);
+    let odd = d[1].mul_add(V::splat(-FAR2), d[3]);
+    let far_even = d[2].mul_add(V::splat(-NEAR2), d[4]);
+    let far_odd = d[1].mul_add(V::splat(-NEAR2), d[3]);
+    [
+        d[0].mul_add(product, d[2].mul_add(sum, d[4])),
+        odd.mul_add(V::splat(NEAR), even),
+        odd.mul_add(V::splat(-NEAR), even),
+        far_odd.mul_add(V::splat(FAR), far_even),
+        far_odd.mul_add(V::splat(-FAR), far_even),
+        d[1].mul_add(product, d[3].mul_add(sum, d[5])),
+    ]
+}
+
+/// `A' m`
+#[inline(always)]
+fn output_transform<V: Vector>(m: [V; 6]) -> [V; 4] {
+    let (sum, difference) = (m[1].add(m[2]), m[1].sub(m[2]));
+    let (far_sum, far_difference) = (m[3].add(m[4]), m[3].sub(m[4]));
+    [
+        m[0].add(sum).add(far_sum),
+        far_difference.mul_add(V::splat(FAR), difference.mul(V::splat(NEAR))),
+        far_sum.mul_add(V::splat(FAR2), sum.mul(V::splat(NEAR2))),
+        far_difference.mul_add(V::splat(FAR * FAR2), difference.mul_add(V::splat(NEAR * NEAR2), m[5])),
+    ]
+}
+
+/// `A g`
+#[inline(always)]
+fn output_transform_transposed<V: Vector>(g: [V; 4]) -> [V; 6] {
+    let even = g[2].mul_add(V::splat(NEAR2), g[0]);
+    let odd = g[3].mul_add(V::splat(NEAR2), g[1]);
+    let far_even = g[2].mul_add(V::splat(FAR2), g[0]);
+    let far_odd = g[3].mul_add(V::splat(FAR2), g[1]);
+    [
+        g[0],
+        odd.mul_add(V::splat(NEAR), even),
+        odd.mul_add(V::splat(-NEAR), even),
+        far_odd.mul_add(V::splat(FAR), far_even),
+        far_odd.mul_add(V::splat(-FAR), far_even),
+        g[3],
+    ]
+}
+
+/// `G w G'`: weights `[9][pairs]` become `[36][pairs]`; `pairs` is a multiple of 16.
+#[inline(always)]
+pub(crate) fn transform_weights<V: Vector>(weights: &[f32], pairs: usize, out: &mut [f32]) {
+    assert!(weights.len() >= 9 * pairs && out.len() >= PLACES * pairs && pairs.is_multiple_of(V::LANES));
+    for i in (0..pairs).step_by(V::LANES) {
+        let mut half = [[V::zero(); 3]; 6];
+        for column in 0..3 {
+            // SAFETY: `weights` holds nine planes of `pairs` values.
+            let line =
+                std::array::from_fn(|r| unsafe { V::load(weights.as_ptr().add((r * 3 + column) * pairs + i)) });
+            let line = weight_transform(line);
+            for row in 0..6 {
+                half[row][column] = line[row];
+            }
+        }
+        for (row, &line) in half.iter().enumerate() {
+            for (column, value) in weight_transform(line).into_iter().enumerate() {
+                // SAFETY: `out` holds 36 planes of `pairs` values.
+                unsafe { value.store(out.as_mut_ptr().add((row * 6 + column) * pairs + i)) };
+            }
+        }
+    }
+}
+
+/// `G' u G`: the gradient of transformed weights `[36][pairs]` becomes that of the weights, `[9][pairs]`.
+#[inline(always)]
+pub(crate) fn transform_weight_gradient<V: Vector>(gradient: &[f32], pairs: usize, out: &mut [f32]) {
+    assert!(gradient.len() >= PLACES * pairs && out.len() >= 9 * pairs && pairs.is_multiple_of(V::LANES));
+    for i in (0..pairs).step_by(V::LANES) {
+        let mut half = [[V::zero(); 6]; 3];
+        for column in 0..6 {
+            // SAFETY: `gradient` holds 36 planes of `pairs` values.
+            let line =
+                std::array::from_fn(|r| unsafe { V::load(gradient.as_ptr().add((r * 6 + column) * pairs + i)) });
+            let line = weight_transform_transposed(line);
+            for row in 0..3 {
+                half[row][column] = line[row];
+            }
+        }
+        for (row, &line) in half.iter().enumerate() {
+            for (column, value) in weight_transform_transposed(line).into_iter().enumerate() {
+                // SAFETY: `out` holds nine planes of `pairs` values.
+                unsafe { value.store(out.as_mut_ptr().add((row * 3 + column) * pairs + i)) };
+            }
+        }
+    }
+}
+
+/// The rows of G that belong to +-point are (1, +-point, point^2) times this; `other` is the other point.
+const fn weight_factor(point: f64, other: f64) -> f64 {
+    0.5 / (point * point * (point * point - other * other))
+}
+const NEAR_FACTOR: f64 = weight_factor(NEAR as f64, FAR as f64);
+const FAR_FACTOR: f64 = weight_factor(FAR as f64, NEAR as f64);
+/// G's row of the point 0 has this as its first value.
+const ZERO_FACTOR: f32 = 1.0 / (NEAR2 * FAR2);
+/// First, second and third value of those rows.
+const NEAR_ROW: [f32; 3] = factor_row(NEAR_FACTOR, NEAR as f64);
+const FAR_ROW: [f32; 3] = factor_row(FAR_FACTOR, FAR as f64);
+
+const fn factor_row(factor: f64, point: f64) -> [f32; 3] {
+    [factor as f32, (factor * point) as f32, (factor * point * point) as f32]
+}
+
+/// `G w`
+#[inline(always)]
+fn weight_transform<V: Vector>(w: [V; 3]) -> [V; 6] {
+    let even = |row: [f32; 3]| w[0].mul_add(V::splat(row[0]), w[2].mul(V::splat(row[2])));
+    let (near, far) = (even(NEAR_ROW), even(FAR_ROW));
+    [
+        w[0].mul(V::splat(ZERO_FACTOR)),
+        w[1].mul_add(V::splat(NEAR_ROW[1]), near),
+        w[1].mul_add(V::splat(-NEAR_ROW[1]), near),
+        w[1].mul_add(V::splat(FAR_ROW[1]), far),
+        w[1].mul_add(V::splat(-FAR_ROW[1]), far),
+        w[2],
+    ]
+}
+
+/// `G' u`
+#[inline(always)]
+fn weight_transform_transposed<V: Vector>(u: [V; 6]) -> [V; 3] {
+    let (near, far) = (u[1].add(u[2]), u[3].add(u[4]));
+    let (near_odd, far_odd) = (u[1].sub(u[2]), u[3].sub(u[4]));
+    let weighted = |i: usize, a: V, b: V| a.mul_add(V::splat(NEAR_ROW[i]), b.mul(V::splat(FAR_ROW[i])));
+    [
+        u[0].mul_add(V::splat(ZERO_FACTOR), weighted(0, near, far)),
+        weighted(1, near_odd, far_odd),
+        weighted(2, near, far).add(u[5]),
+    ]
+}
