@@ -57,7 +57,7 @@ impl Embedder {
         let engine = engine::build(config, input, device, choice)?;
         let parameters = TensorList::new(engine.parameters(), |index, info| first_values(info, index, seed));
         let buffers = TensorList::new(engine.buffers(), |index, info| first_values(info, index, seed));
-        let gradients = parameters.infos().iter().map(|info| vec![0.0; info.len()]).collect();
+        let gradients = parameters.infos().iter().map(|info| vec![0.0; info.numel()]).collect();
         Ok(Self {
             config: config.clone(),
             input,
@@ -94,7 +94,7 @@ impl Embedder {
         self.forward(samples, Mode::Train)
     }
 
-    /// The same in either mode: in `Mode::Evaluate`, gradients flow but batch norm is frozen.
+    /// The same in either mode: in `Mode::Eval`, gradients flow but batch norm is frozen.
     pub fn forward(&mut self, samples: &[f32], mode: Mode) -> Result<Vec<f32>> {
         let n = self.samples(samples)?;
         let embeddings = self.engine.forward(mode, &self.parameters, &mut self.buffers, samples, n)?;

@@ -131,6 +131,10 @@ pub enum ModelError {
         episode: u64,
     },
 
+    /// The CPU kernels refuse a call.
+    #[error(transparent)]
+    Kernels(#[from] gpn_kernels::KernelError),
+
     /// A file that cannot be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     File {

@@ -4,11 +4,11 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Int, Tensor, TensorData, Transaction};
 
 use crate::device::Device;
-use crate::engine::{EngineChoice, read};
+use crate::engine::read;
 use crate::error::{ModelError, Result};
 use crate::init::first_values;
 use crate::optim::Update;
-use crate::tensors::{NamedTensor, TensorInfo, TensorList};
+use crate::tensors::{NamedTensor, TensorInfo, TensorList, tensor_info};
 
 /// PyTorch's names of the head's parameters.
 pub(crate) const HEAD_NAMES: [&str; 2] = ["fc_classifier.weight", "fc_classifier.bias"];
@@ -31,7 +31,6 @@ pub struct ClassifierHead {
     embedding_len: usize,
     classes: usize,
     device: Device,
-    choice: EngineChoice,
     parameters: TensorList,
     gradients: Vec<Vec<f32>>,
 }
@@ -50,27 +49,16 @@ pub struct HeadPass {
 impl ClassifierHead {
     /// A head with fresh parameters.
     pub fn new(embedding_len: usize, classes: usize, device: &Device, seed: u64) -> Result<Self> {
-        Self::with_engine(embedding_len, classes, device, seed, EngineChoice::Auto)
-    }
-
-    /// The same with a chosen engine, to compare them.
-    pub fn with_engine(
-        embedding_len: usize,
-        classes: usize,
-        device: &Device,
-        seed: u64,
-        choice: EngineChoice,
-    ) -> Result<Self> {
         for (what, value) in [("length of embeddings", embedding_len), ("number of classes", classes)] {
             if value == 0 {
                 return Err(ModelError::Zero { what });
             }
         }
         let [weight, bias] = HEAD_NAMES;
-        let infos = vec![TensorInfo::new(weight, [classes, embedding_len]), TensorInfo::new(bias, [classes])];
-        let gradients = infos.iter().map(|info| vec![0.0; info.len()]).collect();
+        let infos = vec![tensor_info(weight, [classes, embedding_len]), tensor_info(bias, [classes])];
+        let gradients = infos.iter().map(|info| vec![0.0; info.numel()]).collect();
         let parameters = TensorList::new(infos, |index, info| first_values(info, FIRST_INDEX + index, seed));
-        Ok(Self { embedding_len, classes, device: device.clone(), choice, parameters, gradients })
+        Ok(Self { embedding_len, classes, device: device.clone(), parameters, gradients })
     }
 
     /// Number of classes.

@@ -22,14 +22,14 @@ pub(crate) fn first_values(info: &TensorInfo, index: usize, seed: u64) -> Vec<f3
     match info.shape[..] {
         [out, _, kernel_height, kernel_width] => {
             let deviation = (2.0 / (kernel_height * kernel_width * out) as f64).sqrt();
-            normal(&mut rng, info.len(), deviation)
+            normal(&mut rng, info.numel(), deviation)
         }
         [_, inputs] => {
             let bound = 1.0 / (inputs as f64).sqrt();
-            (0..info.len()).map(|_| ((2.0 * unit(&mut rng) - 1.0) * bound) as f32).collect()
+            (0..info.numel()).map(|_| ((2.0 * unit(&mut rng) - 1.0) * bound) as f32).collect()
         }
-        _ if info.name.ends_with("weight") || info.name.ends_with("running_var") => vec![1.0; info.len()],
-        _ => vec![0.0; info.len()],
+        _ if info.name.ends_with("weight") || info.name.ends_with("running_var") => vec![1.0; info.numel()],
+        _ => vec![0.0; info.numel()],
     }
 }
 
@@ -53,10 +53,11 @@ fn normal(rng: &mut ChaCha8Rng, len: usize, deviation: f64) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensors::tensor_info;
 
     #[test]
     fn convolutions_have_the_stated_variance() {
-        let values = first_values(&TensorInfo::new("conv.weight", [64, 64, 3, 3]), 3, 7);
+        let values = first_values(&tensor_info("conv.weight", [64, 64, 3, 3]), 3, 7);
         let n = values.len() as f64;
         let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / n;
         let variance = values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / n;
@@ -66,7 +67,7 @@ mod tests {
 
     #[test]
     fn seeds_and_indices_are_streams_of_their_own() {
-        let info = TensorInfo::new("conv.weight", [2, 2, 3, 3]);
+        let info = tensor_info("conv.weight", [2, 2, 3, 3]);
         assert_eq!(first_values(&info, 0, 1), first_values(&info, 0, 1));
         assert_ne!(first_values(&info, 0, 1), first_values(&info, 1, 1));
         assert_ne!(first_values(&info, 0, 1), first_values(&info, 0, 2));
@@ -74,8 +75,8 @@ mod tests {
 
     #[test]
     fn batch_norm_starts_as_identity() {
-        assert_eq!(first_values(&TensorInfo::new("bn.weight", [2]), 0, 1), [1.0, 1.0]);
-        assert_eq!(first_values(&TensorInfo::new("bn.running_var", [2]), 0, 1), [1.0, 1.0]);
-        assert_eq!(first_values(&TensorInfo::new("bn.bias", [2]), 0, 1), [0.0, 0.0]);
+        assert_eq!(first_values(&tensor_info("bn.weight", [2]), 0, 1), [1.0, 1.0]);
+        assert_eq!(first_values(&tensor_info("bn.running_var", [2]), 0, 1), [1.0, 1.0]);
+        assert_eq!(first_values(&tensor_info("bn.bias", [2]), 0, 1), [0.0, 0.0]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ModelError, Result};
-use crate::tensors::{TensorInfo, TensorList};
+use crate::tensors::{TensorList, tensor_info};
 
 /// One parameter and the gradient it got in this step.
 #[derive(Debug)]
@@ -107,11 +107,11 @@ impl Adam {
         let mut values = Vec::new();
         for (name, moments) in &self.moments {
             let [mean, square, step] = STATE.map(|ending| format!("{name}{ending}"));
-            infos.push(TensorInfo::new(mean, moments.shape.clone()));
+            infos.push(tensor_info(mean, moments.shape.clone()));
             values.push(moments.mean.clone());
-            infos.push(TensorInfo::new(square, moments.shape.clone()));
+            infos.push(tensor_info(square, moments.shape.clone()));
             values.push(moments.square.clone());
-            infos.push(TensorInfo::new(step, [1]));
+            infos.push(tensor_info(step, [1]));
             values.push(vec![moments.step as f32]);
         }
         TensorList::new(infos, |index, _| std::mem::take(&mut values[index]))
@@ -282,9 +282,7 @@ mod tests {
         copy.load_state(&adam.state()).unwrap();
         assert_eq!(copy, adam);
         let half =
-            TensorList::new(vec![TensorInfo::new("w.exp_avg", [1]), TensorInfo::new("x", [1])], |_, _| {
-                vec![0.0]
-            });
+            TensorList::new(vec![tensor_info("w.exp_avg", [1]), tensor_info("x", [1])], |_, _| vec![0.0]);
         let message = copy.load_state(&half).unwrap_err().to_string();
         assert!(message.contains("incomplete or mis-shaped: w") && message.contains("extra: x"), "{message}");
         assert_eq!(copy, adam);

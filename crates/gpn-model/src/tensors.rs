@@ -1,31 +1,12 @@
 //! Named tensors on the host: how parameters, batch-norm buffers and optimiser state are kept between steps.
 
+pub use gpn_kernels::TensorInfo;
+
 use crate::optim::Update;
 
-/// Name and shape of a tensor. Names are those of PyTorch's state dict.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorInfo {
-    /// Name, for example `stage_1.0.conv_a.weight`.
-    pub name: String,
-    /// Shape, for example `[16, 16, 3, 3]`.
-    pub shape: Vec<usize>,
-}
-
-impl TensorInfo {
-    /// Name and shape together.
-    pub fn new(name: impl Into<String>, shape: impl Into<Vec<usize>>) -> Self {
-        Self { name: name.into(), shape: shape.into() }
-    }
-
-    /// Number of values.
-    pub fn len(&self) -> usize {
-        self.shape.iter().product()
-    }
-
-    /// Whether the tensor has no values.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+/// Name and shape together.
+pub(crate) fn tensor_info(name: impl Into<String>, shape: impl Into<Vec<usize>>) -> TensorInfo {
+    TensorInfo { name: name.into(), shape: shape.into() }
 }
 
 /// A view of one named tensor.

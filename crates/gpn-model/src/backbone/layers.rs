@@ -60,7 +60,7 @@ impl BatchNorm {
     /// Normalises by the batch's statistics and updates the running ones (`Mode::Train`), or by the running ones.
     pub(super) fn forward(&mut self, input: Tensor<4>, mode: Mode) -> Tensor<4> {
         let (weight, bias) = (self.weight.val(), self.bias.val());
-        if mode == Mode::Evaluate {
+        if mode == Mode::Eval {
             let (mean, variance) = (self.running_mean.val(), self.running_var.val());
             return batch_norm(input, weight, bias, mean, variance, EPSILON);
         }

@@ -15,21 +15,13 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 pub use conv4::{Conv4, Conv4Config};
+pub use gpn_kernels::Mode;
 pub use kind::BackboneKind;
 pub use mlp::{Mlp, MlpConfig};
 pub use resnet::{ResNet, ResNetConfig};
 pub use resnet12::{ResNet12, ResNet12Config};
 
 use crate::error::{ModelError, Result};
-
-/// How batch norm behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Statistics of the batch; running statistics move towards them.
-    Train,
-    /// Running statistics, which stay as they are.
-    Evaluate,
-}
 
 /// A burn module that embeds samples.
 pub trait Backbone: Module {

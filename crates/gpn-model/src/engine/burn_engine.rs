@@ -9,7 +9,7 @@ use burn::tensor::{Device, Gradients, Tensor, TensorData, Transaction};
 use super::Engine;
 use crate::backbone::{Backbone, InputShape, Mode};
 use crate::error::{ModelError, Result};
-use crate::tensors::{TensorInfo, TensorList};
+use crate::tensors::{TensorInfo, TensorList, tensor_info};
 
 /// Samples that are embedded at once; bounds the memory of [`Engine::embed`].
 const EMBED_BATCH: usize = 128;
@@ -111,7 +111,7 @@ impl<M: Backbone> Engine for BurnEngine<M> {
         for batch in samples.chunks(EMBED_BATCH * (samples.len() / n.max(1)).max(1)) {
             let batch = self.samples(batch, batch.len() / self.input.len(), &self.device);
             let values =
-                read(Transaction::default().register(module.forward(batch, Mode::Evaluate)), "embedding")?;
+                read(Transaction::default().register(module.forward(batch, Mode::Eval)), "embedding")?;
             embeddings.extend(values.into_iter().flatten());
         }
         Ok(embeddings)
@@ -161,7 +161,7 @@ impl ModuleVisitor for List {
     follow_path!();
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        self.infos.push(TensorInfo::new(self.path.name(), param.dims()));
+        self.infos.push(tensor_info(self.path.name(), param.dims()));
     }
 }
 

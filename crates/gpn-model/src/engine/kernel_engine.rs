@@ -13,9 +13,13 @@ impl KernelEngine {
     /// The engine, or nothing where the kernels do not cover the backbone.
     pub(super) fn new(config: &BackboneConfig, input: InputShape) -> Result<Option<Self>> {
         let architecture = match config {
-            BackboneConfig::ResNet(config) => Architecture::ResNet { blocks_per_stage: config.blocks_per_stage },
+            BackboneConfig::ResNet(config) => {
+                Architecture::ResNet { blocks_per_stage: config.blocks_per_stage }
+            }
             BackboneConfig::Conv4(config) => Architecture::Conv4 { width: config.width },
-            BackboneConfig::ResNet12(_) | BackboneConfig::Mlp(_) | BackboneConfig::Identity => return Ok(None),
+            BackboneConfig::ResNet12(_) | BackboneConfig::Mlp(_) | BackboneConfig::Identity => {
+                return Ok(None);
+            }
         };
         let [_, height, width] = input.dims();
         Ok(Some(Self(Network::new(architecture, height, width)?)))

@@ -3,10 +3,12 @@
 
 mod burn_engine;
 mod identity;
+mod kernel_engine;
 
 use burn_engine::BurnEngine;
 pub(crate) use burn_engine::read;
 use identity::IdentityEngine;
+use kernel_engine::KernelEngine;
 
 use crate::backbone::{BackboneConfig, InputShape, Mode};
 use crate::device::{Device, DeviceKind};
@@ -68,11 +70,15 @@ pub(crate) fn build(
     device: &Device,
     choice: EngineChoice,
 ) -> Result<Box<dyn Engine>> {
-    let on_cpu = device.kind() == DeviceKind::Cpu;
+    if device.kind() == DeviceKind::Cpu
+        && choice != EngineChoice::Burn
+        && let Some(engine) = KernelEngine::new(config, input)?
+    {
+        return Ok(Box::new(engine));
+    }
     if choice == EngineChoice::Kernels {
         return Err(ModelError::NoKernels { backbone: config.name(), device: device.kind().name() });
     }
-    let _ = on_cpu;
     let plain = device.burn();
     let train = plain.clone().autodiff();
     Ok(match config {

@@ -24,7 +24,7 @@ fn agree(config: &BackboneConfig, [height, width]: [usize; 2], n: usize) {
     let (mut burn, mut kernels) = (build(EngineChoice::Burn), build(EngineChoice::Kernels));
     assert_eq!(burn.parameters(), kernels.parameters(), "{}", what("parameters"));
     assert_eq!(burn.buffers(), kernels.buffers(), "{}", what("buffers"));
-    for (step, mode) in [Mode::Train, Mode::Evaluate].into_iter().enumerate() {
+    for (step, mode) in [Mode::Train, Mode::Eval].into_iter().enumerate() {
         let images = noise(n * input.len(), step as u32);
         let expected = burn.forward(&images, mode).unwrap();
         let scale = expected.iter().fold(1.0f32, |scale, value| scale.max(value.abs()));

@@ -31,12 +31,12 @@ fn embedder(case: &Case, images: &Case, choice: EngineChoice) -> (Embedder, Weig
 fn resnet08(choice: EngineChoice) {
     for path in golden::paths("d_resnet08_", false) {
         let case = Case::read(&path);
-        for (mode, tag) in [(Mode::Train, "train"), (Mode::Evaluate, "eval")] {
+        for (mode, tag) in [(Mode::Train, "train"), (Mode::Eval, "eval")] {
             let what = |part: &str| format!("{} {tag}/{part} ({choice:?})", case.name);
             let (mut embedder, _) = embedder(&case, &case, choice);
             let images = case.values("x");
             let expected = case.values(&format!("{tag}/out"));
-            if mode == Mode::Evaluate {
+            if mode == Mode::Eval {
                 assert_close(&what("embed"), &embedder.embed(images).unwrap(), expected, 1e-4);
             }
             let embeddings = embedder.forward(images, mode).unwrap();
@@ -62,6 +62,11 @@ fn resnet08_parity_burn() {
     resnet08(EngineChoice::Burn);
 }
 
+#[test]
+fn resnet08_parity_kernels() {
+    resnet08(EngineChoice::Kernels);
+}
+
 fn classifier(choice: EngineChoice) {
     for path in golden::paths("d_resnet08_", true) {
         let case = Case::read(&path);
@@ -71,7 +76,7 @@ fn classifier(choice: EngineChoice) {
         let (mut embedder, weights) = embedder(&case, &images, choice);
         let classes = case.values("fc_bias").len();
         let len = embedder.embedding_len();
-        let mut head = ClassifierHead::with_engine(len, classes, &Device::cpu(), 1, choice).unwrap();
+        let mut head = ClassifierHead::new(len, classes, &Device::cpu(), 1).unwrap();
         weights.load_head(&mut head).unwrap();
 
         let embeddings = embedder.forward_train(images.values("x")).unwrap();
@@ -91,6 +96,11 @@ fn classifier(choice: EngineChoice) {
 #[test]
 fn classifier_parity_burn() {
     classifier(EngineChoice::Burn);
+}
+
+#[test]
+fn classifier_parity_kernels() {
+    classifier(EngineChoice::Kernels);
 }
 
 #[test]
