@@ -1,0 +1,181 @@
+//! What a user can type.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use gpn_data::benchmark::{Generator, Preset};
+
+/// Few-shot classification that knows how classes are related.
+#[derive(Parser)]
+#[command(name = "gpn", version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Look at the built-in data set: build it, and print its statistics and a few tasks.
+    Demo(DemoArguments),
+    /// Make and inspect benchmark directories.
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum DataCommand {
+    /// Turn samples and a taxonomy into a benchmark directory.
+    Build(Box<BuildArguments>),
+    /// Print the statistics of a benchmark directory.
+    Info(InfoArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct DemoArguments {
+    /// Where the demo writes its files.
+    #[arg(long, value_name = "DIR", default_value = "gpn-demo")]
+    pub(crate) out: PathBuf,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct InfoArguments {
+    /// The benchmark directory.
+    pub(crate) folder: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read every file and compare it with the hash in benchmark.toml.
+    #[arg(long)]
+    pub(crate) verify: bool,
+}
+
+/// Settings left out are those of the preset, or the defaults in brackets.
+#[derive(Args)]
+pub(crate) struct BuildArguments {
+    /// Samples: imagefolder:PATH, tiny-imagenet:PATH, tiered-imagenet:DIR, cifar100:PATH, embeddings:FILE, leaves:PATH or
+    /// synthetic.
+    #[arg(long, value_name = "KIND:PATH")]
+    pub(crate) source: String,
+    /// Class graph: edges:FILE, wordnet:DIR, imagenet-xml:FILE, json:FILE or obo:FILE; not needed where the source brings its own
+    /// (synthetic, cifar100).
+    #[arg(long, value_name = "KIND:PATH")]
+    pub(crate) taxonomy: Option<String>,
+    /// Rebuild a published benchmark with its own settings.
+    #[arg(long)]
+    pub(crate) preset: Option<PresetName>,
+    /// The directory to create.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Seed of the choice of classes and samples [0].
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Height and width at which images are stored [64].
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(8..=1024))]
+    pub(crate) size: Option<u32>,
+    /// Samples of each leaf below a class [20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) images_per_leaf: Option<u32>,
+    /// Share of classes to train on, 0 to 1; 1 trains on all [0.8].
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) train_share: Option<f64>,
+    /// Share of each training class's samples kept for validation [0.1].
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) val_share: Option<f64>,
+    /// Fewest hops between a drawn training class and a drawn held-out class [3].
+    #[arg(long, value_name = "HOPS")]
+    pub(crate) min_distance: Option<u32>,
+    /// Hops to the nearest training class that make a class Close [1..4].
+    #[arg(long, value_name = "FROM..TO")]
+    pub(crate) close: Option<Hops>,
+    /// Hops to the nearest training class that make a class Far [5..10].
+    #[arg(long, value_name = "FROM..TO")]
+    pub(crate) far: Option<Hops>,
+    /// Who draws the classes: this project's generator, or CPython's as in the published splits [gpn].
+    #[arg(long)]
+    pub(crate) generator: Option<GeneratorName>,
+    /// Assign samples as this CSV file says (class,sample[,part]) instead of drawing them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) assignments: Option<PathBuf>,
+    /// Merge classes that have the same leaves below them.
+    #[arg(long)]
+    pub(crate) collapse_chains: bool,
+    /// Divide the classes and count, but store no samples.
+    #[arg(long)]
+    pub(crate) classes_only: bool,
+    /// Fail on the first image that cannot be read, instead of leaving it out.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Replace a benchmark already at the target.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum PresetName {
+    /// tieredImageNet-Close and -Far, as published.
+    TieredImagenet,
+    /// tinyImageNet-Close and -Far: the same procedure on Tiny-ImageNet.
+    TinyImagenet,
+}
+
+impl From<PresetName> for Preset {
+    fn from(name: PresetName) -> Self {
+        match name {
+            PresetName::TieredImagenet => Self::TieredImagenet,
+            PresetName::TinyImagenet => Self::TinyImagenet,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum GeneratorName {
+    /// This project's own random streams.
+    Gpn,
+    /// CPython's `random`.
+    Reference,
+}
+
+impl From<GeneratorName> for Generator {
+    fn from(name: GeneratorName) -> Self {
+        match name {
+            GeneratorName::Gpn => Self::Gpn,
+            GeneratorName::Reference => Self::Reference,
+        }
+    }
+}
+
+/// A range of hops, both ends included.
+#[derive(Clone)]
+pub(crate) struct Hops(pub(crate) RangeInclusive<u32>);
+
+impl FromStr for Hops {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.split_once("..").and_then(|(from, to)| {
+            let to = to.strip_prefix('=').unwrap_or(to);
+            Some(from.parse().ok()?..=to.parse().ok()?)
+        });
+        match parsed {
+            Some(range) if !range.is_empty() && *range.start() >= 1 => Ok(Self(range)),
+            _ => Err("give two numbers of hops, the smaller first and at least 1, such as 1..4".into()),
+        }
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("give a share between 0 and 1, such as 0.1".into()),
+    }
+}

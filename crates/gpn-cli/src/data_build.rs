@@ -1,0 +1,112 @@
+//! `gpn data build`.
+
+use std::time::Instant;
+
+use anyhow::Context as _;
+use gpn_data::benchmark::{Benchmark, BuildConfig, Preset, build};
+use gpn_data::source::{self, Source, SourceKind, SourceSpec, SyntheticSource};
+use gpn_data::synthetic::SyntheticConfig;
+use gpn_taxonomy::{Checked, TaxonomyKind, TaxonomySpec};
+
+use crate::args::BuildArguments;
+use crate::terminal::{self, Progress, grouped};
+
+/// Broken images named one by one; more are only counted.
+const NAMED_BROKEN: usize = 10;
+
+pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let spec: SourceSpec = arguments.source.parse()?;
+    let mut config = config(arguments);
+    let source: Box<dyn Source> = match spec.kind {
+        SourceKind::Synthetic => {
+            // Drawn at the size at which it is stored.
+            config.size = arguments.size.unwrap_or(SyntheticConfig::default().size);
+            let seed = config.assign.seed;
+            Box::new(SyntheticSource::new(SyntheticConfig { size: config.size, seed, ..SyntheticConfig::default() }))
+        }
+        _ => source::open(&spec)?,
+    };
+    let (checked, taxonomy_spec) = taxonomy(arguments, source.as_ref())?;
+    if taxonomy_spec.starts_with(TaxonomyKind::WordNet.as_str()) {
+        // ImageNet and its kin call the top of WordNet so.
+        config.root_id = Some("root".into());
+    }
+    for warning in &checked.warnings {
+        terminal::warn(&warning.to_string());
+    }
+    let report = {
+        let progress = Progress::new("storing samples");
+        build(source.as_ref(), &checked.taxonomy, &taxonomy_spec, &config, &arguments.out, &|done, total| {
+            progress.update(done, total);
+        })?
+    };
+    for broken in report.broken.iter().take(NAMED_BROKEN) {
+        terminal::warn(&format!("left out {broken}"));
+    }
+    if !report.broken.is_empty() {
+        terminal::warn(&format!("{} images could not be read and were left out", grouped(report.broken.len())));
+    }
+    for warning in &report.warnings {
+        terminal::warn(warning);
+    }
+    let benchmark = Benchmark::open(&arguments.out)?;
+    terminal::print_result(&crate::data_info::summary(&benchmark))?;
+    eprintln!("built {} in {:.1} s", arguments.out.display(), started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The settings: those of the preset or the defaults, changed by what was given.
+fn config(arguments: &BuildArguments) -> BuildConfig {
+    let mut config = arguments.preset.map_or_else(BuildConfig::default, |preset| Preset::from(preset).config());
+    if let Some(seed) = arguments.seed {
+        config.split.seed = seed;
+        config.assign.seed = seed;
+    }
+    if let Some(size) = arguments.size {
+        config.size = size;
+    }
+    if let Some(per_leaf) = arguments.images_per_leaf {
+        config.assign.per_leaf = per_leaf as usize;
+    }
+    if let Some(share) = arguments.train_share {
+        config.split.train_share = share;
+    }
+    if let Some(share) = arguments.val_share {
+        config.assign.val_share = share;
+    }
+    if let Some(hops) = arguments.min_distance {
+        config.split.min_distance = hops;
+    }
+    if let Some(hops) = &arguments.close {
+        config.split.close = hops.0.clone();
+    }
+    if let Some(hops) = &arguments.far {
+        config.split.far = hops.0.clone();
+    }
+    if let Some(generator) = arguments.generator {
+        config.split.generator = generator.into();
+    }
+    config.assignments.clone_from(&arguments.assignments);
+    config.collapse_chains = arguments.collapse_chains;
+    config.classes_only = arguments.classes_only;
+    config.strict = arguments.strict;
+    config.replace = arguments.force;
+    config
+}
+
+/// The taxonomy that was named, or the one the source brings, and its name for the manifest.
+fn taxonomy(arguments: &BuildArguments, source: &dyn Source) -> anyhow::Result<(Checked, String)> {
+    if let Some(text) = &arguments.taxonomy {
+        let spec: TaxonomySpec = text.parse()?;
+        return Ok((gpn_taxonomy::read(&spec)?, text.clone()));
+    }
+    let taxonomy = source.taxonomy().with_context(|| {
+        format!(
+            "{} brings no class graph of its own: name one with --taxonomy KIND:PATH (edges, wordnet, imagenet-xml, \
+             json or obo)",
+            arguments.source
+        )
+    })?;
+    Ok((taxonomy?, "built in".into()))
+}

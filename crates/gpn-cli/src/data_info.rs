@@ -1,0 +1,106 @@
+//! `gpn data info`.
+
+use std::fmt::Write as _;
+
+use anyhow::ensure;
+use gpn_data::benchmark::{Benchmark, Split, Statistics, StoreInfo};
+
+use crate::args::InfoArguments;
+use crate::terminal::{self, Table, grouped};
+
+pub(crate) fn run(arguments: &InfoArguments) -> anyhow::Result<()> {
+    let benchmark = Benchmark::open(&arguments.folder)?;
+    if arguments.verify {
+        let changed = benchmark.manifest().changed_files(benchmark.folder())?;
+        ensure!(
+            changed.is_empty(),
+            "{}: not as built: {}; build the benchmark anew",
+            arguments.folder.display(),
+            changed.join(", ")
+        );
+        eprintln!("all files are as built");
+    }
+    if arguments.json {
+        let report = serde_json::json!({
+            "manifest": benchmark.manifest(),
+            "fingerprint": benchmark.manifest().fingerprint(),
+            "statistics": Statistics::of(&benchmark),
+        });
+        return terminal::print_result(&format!("{report:#}\n"));
+    }
+    terminal::print_result(&summary(&benchmark))
+}
+
+/// The statistics as a page of text.
+pub(crate) fn summary(benchmark: &Benchmark) -> String {
+    let manifest = benchmark.manifest();
+    let statistics = Statistics::of(benchmark);
+    let samples = match manifest.store {
+        StoreInfo::Images { size } => format!("{} images of {size}x{size}", grouped(manifest.counts.samples)),
+        StoreInfo::Embeddings { dim } => {
+            format!("{} embeddings of length {dim}", grouped(manifest.counts.samples))
+        }
+        StoreInfo::ClassesOnly => "none stored (classes only)".into(),
+    };
+    let mut text = String::new();
+    let mut line = |label: &str, value: String| {
+        // invariant: writing to a string does not fail.
+        writeln!(text, "{label:<10}{value}").unwrap();
+    };
+    line("source", manifest.source.clone());
+    line("taxonomy", manifest.taxonomy.clone());
+    line("samples", samples);
+    line(
+        "graph",
+        format!(
+            "{} classes, {} edges, {} with several parents, root {}",
+            grouped(manifest.counts.classes),
+            grouped(statistics.edges),
+            grouped(statistics.several_parents),
+            manifest.root
+        ),
+    );
+    line(
+        "chains",
+        format!(
+            "{} classes in {} groups share all their leaves with another class of the group",
+            grouped(statistics.classes_in_chains),
+            grouped(statistics.chains)
+        ),
+    );
+    if statistics.unused_classes > 0 {
+        line("unused", format!("{} classes are neither Close nor Far", grouped(statistics.unused_classes)));
+    }
+
+    let mut table = Table::new([
+        "", "classes", "leaves", "samples", "for validation", "fewest", "distance", "edges", "levels",
+    ]);
+    for side in &statistics.data_sets {
+        let distance = match (side.distances.keys().next(), side.distances.keys().next_back()) {
+            (Some(nearest), Some(farthest)) if nearest != farthest => format!("{nearest} to {farthest}"),
+            (Some(only), _) => only.to_string(),
+            _ => "-".into(),
+        };
+        table.row([
+            title(side.split).into(),
+            grouped(side.classes),
+            grouped(side.leaf_classes),
+            grouped(side.samples),
+            grouped(side.val_samples),
+            grouped(side.fewest_samples),
+            distance,
+            grouped(side.edges),
+            side.levels.to_string(),
+        ]);
+    }
+    format!("{text}\n{table}\nEvery row counts the root. Fewest: samples of the smallest class.\n")
+}
+
+fn title(split: Split) -> &'static str {
+    match split {
+        Split::Train => "Train",
+        Split::Close => "Close",
+        Split::Far => "Far",
+        Split::Unused => "Unused",
+    }
+}

@@ -1,0 +1,40 @@
+//! The command `gpn`.
+//!
+//! Results go to standard output, everything else to standard error. Exit code 0: done; 1: failed, with one message
+//! that says what, where and what to do; 2: wrong usage.
+
+mod args;
+mod data_build;
+mod data_info;
+mod demo;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use args::{Arguments, Command, DataCommand};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::print_error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Data(DataCommand::Build(arguments)) => data_build::run(&arguments),
+        Command::Data(DataCommand::Info(arguments)) => data_info::run(&arguments),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut std::io::stdout());
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `benchmark.toml`: what a benchmark was made from, how, and the hashes of its files.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::assign::AssignConfig;
+use super::split::SplitConfig;
+use crate::error::DataError;
+
+/// Name of the manifest inside a benchmark directory.
+pub(super) const MANIFEST: &str = "benchmark.toml";
+/// Version of the directory's layout that this code writes and reads.
+pub(super) const FORMAT: u32 = 1;
+
+/// The BLAKE3 hash of a file.
+pub(super) fn file_hash(path: &Path) -> Result<String, DataError> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_mmap_rayon(path).map_err(|error| DataError::io("read", path, error))?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// The manifest of a benchmark directory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the layout.
+    pub format: u32,
+    /// The program that built it.
+    pub built_by: String,
+    /// The source of the samples, as given.
+    pub source: String,
+    /// The taxonomy, as given.
+    pub taxonomy: String,
+    /// The preset, if one was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Id of the top class.
+    pub root: String,
+    /// Chains of classes with the same leaves were merged.
+    pub chains_collapsed: bool,
+    /// How the samples are stored.
+    pub store: StoreInfo,
+    /// How many there are of everything.
+    pub counts: Counts,
+    /// How classes were divided.
+    pub split: SplitConfig,
+    /// How samples were assigned.
+    pub assign: AssignConfig,
+    /// BLAKE3 hash of each file.
+    pub hashes: BTreeMap<String, String>,
+}
+
+/// How samples are stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum StoreInfo {
+    /// `images.npy`: `[samples, size, size, 3]` uint8.
+    Images {
+        /// Height and width in pixels.
+        size: u32,
+    },
+    /// `embeddings.npy`: `[samples, dim]` float32.
+    Embeddings {
+        /// Length of an embedding.
+        dim: u32,
+    },
+    /// No samples: the benchmark holds classes only.
+    ClassesOnly,
+}
+
+/// How many there are of everything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// All classes.
+    pub classes: usize,
+    /// Edges between them.
+    pub edges: usize,
+    /// Stored samples.
+    pub samples: usize,
+    /// Images of the source that could not be read.
+    pub broken: usize,
+}
+
+impl Manifest {
+    /// Reads the manifest of the benchmark directory `folder`.
+    pub fn read(folder: &Path) -> Result<Self, DataError> {
+        let path = folder.join(MANIFEST);
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => DataError::Malformed {
+                file: folder.display().to_string(),
+                reason: format!("it is no benchmark directory (no {MANIFEST}); make one with `gpn data build`"),
+            },
+            _ => DataError::io("read", &path, error),
+        })?;
+        let manifest: Self = toml::from_str(&text).map_err(|error| DataError::Malformed {
+            file: file.clone(),
+            reason: error.to_string().trim_end().to_owned(),
+        })?;
+        if manifest.format != FORMAT {
+            return Err(DataError::Malformed {
+                file,
+                reason: format!(
+                    "layout version {} is not version {FORMAT}, which this program reads; build the benchmark anew",
+                    manifest.format
+                ),
+            });
+        }
+        Ok(manifest)
+    }
+
+    /// The files of the benchmark directory `folder` that are not as they were built.
+    pub fn changed_files(&self, folder: &Path) -> Result<Vec<String>, DataError> {
+        let mut changed = Vec::new();
+        for (file, hash) in &self.hashes {
+            if file_hash(&folder.join(file))? != *hash {
+                changed.push(file.clone());
+            }
+        }
+        Ok(changed)
+    }
+
+    /// One hash for the whole benchmark: that of its files' hashes.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for (file, hash) in &self.hashes {
+            hasher.update(file.as_bytes()).update(hash.as_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+}

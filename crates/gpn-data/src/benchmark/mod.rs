@@ -1,0 +1,27 @@
+//! The benchmark directory: a taxonomy and samples, divided into training, Close and Far classes.
+//!
+//! [`build`] makes the directory from a source, [`Benchmark::open`] reads it. Its files are plain CSV, TOML and
+//! NumPy arrays; `benchmark.toml` says what they were made from and carries their hashes.
+
+mod assign;
+mod build;
+mod directory;
+mod given;
+mod ingredients;
+mod manifest;
+mod open;
+mod pack;
+mod python_random;
+mod split;
+mod statistics;
+mod store;
+
+pub use assign::{AssignConfig, Part};
+pub use build::{BuildConfig, BuildReport, OnProgress, build};
+pub use ingredients::{Preset, TaxonomyCut};
+pub use manifest::{Counts, Manifest, StoreInfo};
+pub use open::{Benchmark, Class, DataSet, SampleRow};
+pub use python_random::PythonRandom;
+pub use split::{Generator, Split, SplitConfig};
+pub use statistics::{DataSetStatistics, Statistics};
+pub use store::Store;

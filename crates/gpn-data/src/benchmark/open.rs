@@ -1,0 +1,262 @@
+//! Reading a benchmark directory.
+
+use std::path::{Path, PathBuf};
+
+use gpn_taxonomy::{Node, Taxonomy, TaxonomyBuilder, contract};
+use serde::{Deserialize, Serialize};
+
+use super::assign::Part;
+use super::manifest::{Manifest, StoreInfo};
+use super::split::Split;
+use super::store::Store;
+use crate::error::DataError;
+use crate::task::{PoolClass, TaskPool};
+
+pub(super) const TAXONOMY: &str = "taxonomy.csv";
+pub(super) const CLASSES: &str = "classes.csv";
+pub(super) const SAMPLES: &str = "samples.csv";
+pub(super) const ASSIGNMENTS: &str = "assignments.csv";
+
+/// A row of `classes.csv`. Rows come training classes first (the root at the top), then Close, Far and unused
+/// ones, each group sorted by id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Class {
+    /// Its id in the taxonomy.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// The side it is on.
+    pub split: Split,
+    /// Whether samples of the source carry this very class.
+    pub leaf: bool,
+    /// Samples assigned to it (the root's test samples are not counted).
+    pub samples: usize,
+    /// Hops to the nearest training class.
+    pub distance: u32,
+}
+
+/// A row of `samples.csv`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleRow {
+    /// Position in the store.
+    pub index: u32,
+    /// Id of the class the sample carries in the source.
+    pub leaf: String,
+    /// Its file in the source.
+    pub file: String,
+}
+
+/// A row of `assignments.csv`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AssignmentRow<'a> {
+    pub(super) class: &'a str,
+    pub(super) sample: u32,
+    pub(super) part: Part,
+}
+
+/// The classes of training and one test side, numbered from 0 as task files number them.
+#[derive(Clone, Debug)]
+pub struct DataSet {
+    /// The row of each class in `classes.csv`: training classes, then those of the side.
+    pub rows: Vec<usize>,
+    /// How many of them are training classes.
+    pub training: usize,
+    /// The graph of these classes, all others contracted away; node i is class i.
+    pub graph: Taxonomy,
+}
+
+/// A benchmark directory, opened.
+#[derive(Debug)]
+pub struct Benchmark {
+    folder: PathBuf,
+    manifest: Manifest,
+    classes: Vec<Class>,
+    taxonomy: Taxonomy,
+    root: usize,
+    assigned: Vec<[Vec<u32>; 3]>,
+    store: Store,
+}
+
+impl Benchmark {
+    /// Opens the directory and checks that its files fit together. Samples stay on disk, mapped.
+    pub fn open(folder: &Path) -> Result<Self, DataError> {
+        let manifest = Manifest::read(folder)?;
+        let classes: Vec<Class> = read_rows(&folder.join(CLASSES))?;
+        let taxonomy = read_taxonomy(folder, &classes)?;
+        let root = taxonomy.find(&manifest.root).ok_or_else(|| DataError::Malformed {
+            file: folder.join(CLASSES).display().to_string(),
+            reason: format!("the root class {} of the manifest is not in it", manifest.root),
+        })? as usize;
+        let store = Store::open(folder, &manifest.store, manifest.counts.samples)?;
+        let assigned = match manifest.store {
+            StoreInfo::ClassesOnly => Vec::new(),
+            _ => read_assignments(&folder.join(ASSIGNMENTS), &taxonomy, manifest.counts.samples)?,
+        };
+        Ok(Self { folder: folder.to_owned(), manifest, classes, taxonomy, root, assigned, store })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What it was made from.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// All classes, in the order of `classes.csv`.
+    pub fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+
+    /// The graph of all classes; node i is row i of `classes.csv`.
+    pub fn taxonomy(&self) -> &Taxonomy {
+        &self.taxonomy
+    }
+
+    /// The row of the top class.
+    pub fn root(&self) -> usize {
+        self.root
+    }
+
+    /// The samples themselves.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The samples of a class (a row of `classes.csv`) for a part, ascending.
+    pub fn samples(&self, class: usize, part: Part) -> &[u32] {
+        self.assigned.get(class).map_or(&[], |parts| &parts[part as usize])
+    }
+
+    /// How many samples a class has for a part; in a benchmark of classes only, how many it would have.
+    pub fn sample_count(&self, class: usize, part: Part) -> usize {
+        if self.manifest.store != StoreInfo::ClassesOnly {
+            return self.samples(class, part).len();
+        }
+        let row = &self.classes[class];
+        match (part, row.split) {
+            (Part::Train, Split::Train) | (Part::Test, Split::Close | Split::Far) => row.samples,
+            (Part::Test, Split::Train) if class == self.root => row.samples,
+            _ => 0,
+        }
+    }
+
+    /// `samples.csv`, read anew.
+    pub fn sample_rows(&self) -> Result<Vec<SampleRow>, DataError> {
+        read_rows(&self.folder.join(SAMPLES))
+    }
+
+    /// The rows of the classes on one side.
+    pub fn rows_of(&self, split: Split) -> Vec<usize> {
+        (0..self.classes.len()).filter(|&class| self.classes[class].split == split).collect()
+    }
+
+    /// The classes of training and of one test side, as task files number them.
+    pub fn data_set(&self, split: Split) -> DataSet {
+        let mut rows = self.rows_of(Split::Train);
+        let training = rows.len();
+        if split != Split::Train {
+            rows.extend(self.rows_of(split));
+        }
+        let graph = contract(&self.taxonomy, &nodes(&rows));
+        DataSet { rows, training, graph }
+    }
+
+    /// The graph of one side's classes and the root, all others contracted away.
+    pub fn side_graph(&self, split: Split) -> Taxonomy {
+        contract(&self.taxonomy, &nodes(&self.with_root(split)))
+    }
+
+    /// The classes that tasks on `split` may ask for, with their samples of `part`.
+    pub fn task_pool(&self, split: Split, part: Part) -> TaskPool {
+        let with_root = self.with_root(split);
+        let graph = contract(&self.taxonomy, &nodes(&with_root));
+        let number_of_row: std::collections::HashMap<usize, u32> =
+            self.data_set(split).rows.into_iter().zip(0..).collect();
+        let classes = with_root
+            .iter()
+            .zip(0..)
+            .filter(|&(&row, _)| row != self.root)
+            .map(|(row, node)| PoolClass {
+                index: number_of_row[row],
+                node,
+                samples: self.samples(*row, part).to_vec(),
+            })
+            .collect();
+        TaskPool { description: format!("{} classes", split.name()), classes, graph }
+    }
+
+    fn with_root(&self, split: Split) -> Vec<usize> {
+        let mut rows = self.rows_of(split);
+        if !rows.contains(&self.root) {
+            rows.insert(0, self.root);
+        }
+        rows
+    }
+}
+
+fn nodes(rows: &[usize]) -> Vec<Node> {
+    rows.iter().map(|&row| row as Node).collect()
+}
+
+/// Reads a CSV file with a header into rows; a fault names the file and the line.
+fn read_rows<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, DataError> {
+    let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, &error))?;
+    reader.deserialize().collect::<Result<_, _>>().map_err(|error| csv_fault(path, &error))
+}
+
+pub(super) fn csv_fault(path: &Path, error: &csv::Error) -> DataError {
+    DataError::Malformed { file: path.display().to_string(), reason: error.to_string() }
+}
+
+/// The graph with node i for row i of `classes.csv`.
+fn read_taxonomy(folder: &Path, classes: &[Class]) -> Result<Taxonomy, DataError> {
+    let edges = gpn_taxonomy::read_edges(&folder.join(TAXONOMY))?.taxonomy;
+    let mut builder = TaxonomyBuilder::new();
+    for class in classes {
+        let node = builder.add_class(&class.id);
+        builder.set_name(node, &class.name);
+    }
+    for (parent, child) in edges.edges() {
+        let [parent, child] = [parent, child].map(|node| builder.add_class(edges.id(node)));
+        builder.add_edge(parent, child, None);
+    }
+    if builder.len() != classes.len() {
+        return Err(DataError::Malformed {
+            file: folder.join(TAXONOMY).display().to_string(),
+            reason: format!(
+                "it names {} classes that are not in {CLASSES}; the two files do not belong together",
+                builder.len() - classes.len()
+            ),
+        });
+    }
+    Ok(builder.build()?.taxonomy)
+}
+
+fn read_assignments(path: &Path, taxonomy: &Taxonomy, samples: usize) -> Result<Vec<[Vec<u32>; 3]>, DataError> {
+    let mut assigned: Vec<[Vec<u32>; 3]> = vec![Default::default(); taxonomy.len()];
+    let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, &error))?;
+    let header = reader.headers().map_err(|error| csv_fault(path, &error))?.clone();
+    let mut record = csv::StringRecord::new();
+    while reader.read_record(&mut record).map_err(|error| csv_fault(path, &error))? {
+        let row: AssignmentRow<'_> =
+            record.deserialize(Some(&header)).map_err(|error| csv_fault(path, &error))?;
+        let fault = |reason: String| DataError::Malformed {
+            file: path.display().to_string(),
+            reason: format!("line {}: {reason}", record.position().map_or(0, csv::Position::line)),
+        };
+        let class = taxonomy
+            .find(row.class)
+            .ok_or_else(|| fault(format!("class {} is not in {CLASSES}", row.class)))?;
+        if row.sample as usize >= samples {
+            return Err(fault(format!("sample {} is not below the {samples} stored samples", row.sample)));
+        }
+        assigned[class as usize][row.part as usize].push(row.sample);
+    }
+    for parts in &mut assigned {
+        parts.iter_mut().for_each(|samples| samples.sort_unstable());
+    }
+    Ok(assigned)
+}

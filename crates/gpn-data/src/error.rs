@@ -1,0 +1,121 @@
+//! What can go wrong between a file and a sample. Every message names the file.
+
+use std::path::{Path, PathBuf};
+
+/// An error while reading or writing samples.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// The operating system refused a file operation.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// What was attempted, as a verb phrase (`open`, `read`, `rename`).
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's own words.
+        source: std::io::Error,
+    },
+    /// A file does not follow its format.
+    #[error("{file}: {reason}")]
+    Malformed {
+        /// The file, with the entry inside an archive where there is one.
+        file: String,
+        /// What is wrong, where, and what is expected instead.
+        reason: String,
+    },
+    /// A file asks for more memory than its kind may take.
+    #[error(
+        "{file}: {what} takes {size} bytes, more than the limit of {limit}; the file is damaged or hostile"
+    )]
+    TooLarge {
+        /// The file, with the entry inside an archive where there is one.
+        file: String,
+        /// What is too large.
+        what: String,
+        /// The size the file asks for.
+        size: u64,
+        /// The most that is accepted.
+        limit: u64,
+    },
+    /// A pickle contains something that is not plain data.
+    #[error(
+        "{file}: pickle refused at byte {at}: {what} is not plain data; \
+         only numbers, strings, lists, dicts and NumPy arrays are read, and nothing in a pickle is ever run"
+    )]
+    PickleRefused {
+        /// The pickle.
+        file: String,
+        /// The refused class or opcode, by name.
+        what: String,
+        /// Offset in the file.
+        at: usize,
+    },
+    /// One image cannot be decoded; the others may be fine.
+    #[error("{file}: broken image: {reason}")]
+    BrokenImage {
+        /// Name of the image within its source.
+        file: String,
+        /// What the decoder says.
+        reason: String,
+    },
+    /// An embedding holds a value that is not a finite number.
+    #[error("{file}: row {row} (class {class}), column {column} is {value}; embeddings must be finite")]
+    NotFinite {
+        /// The embeddings file.
+        file: String,
+        /// Row, counted from 0.
+        row: usize,
+        /// Column, counted from 0.
+        column: usize,
+        /// Class of the row.
+        class: String,
+        /// The offending value.
+        value: f32,
+    },
+    /// A source specification is not `KIND:PATH` of a known kind.
+    #[error("source `{spec}`: {reason}")]
+    BadSource {
+        /// The specification as given.
+        spec: String,
+        /// What is wrong and what to write instead.
+        reason: String,
+    },
+    /// The class graph does not fit.
+    #[error(transparent)]
+    Taxonomy(#[from] gpn_taxonomy::TaxonomyError),
+    /// No task of the wished shape can be drawn.
+    #[error(transparent)]
+    Sampler(#[from] crate::task::SamplerError),
+    /// An image cannot be transformed.
+    #[error(transparent)]
+    Transform(#[from] crate::transform::TransformError),
+    /// A synthetic image cannot be drawn.
+    #[error(transparent)]
+    Synthetic(#[from] crate::synthetic::SyntheticError),
+    /// A thread that prepares batches has ended before its work was done.
+    #[error("the thread that prepares batch {batch} has stopped; this is a fault of the program, please report it")]
+    LoaderStopped {
+        /// The batch that did not come.
+        batch: u64,
+    },
+    /// A sample was asked for in a form or at an index that the source does not have.
+    #[error("{source_name}: {reason}")]
+    NoSuchSample {
+        /// The source's description.
+        source_name: String,
+        /// What was asked and what there is.
+        reason: String,
+    },
+}
+
+impl DataError {
+    /// A system error on `path` while trying to `action`.
+    pub(crate) fn io(action: &'static str, path: &Path, source: std::io::Error) -> Self {
+        Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// A format error in `file`.
+    pub(crate) fn malformed(file: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Malformed { file: file.into(), reason: reason.into() }
+    }
+}

@@ -1,0 +1,218 @@
+//! Encoded images to RGB pixels.
+//!
+//! JPEG goes straight to `zune-jpeg`; PNG, WebP, BMP and GIF (its first frame) go through the `image` crate.
+//! Whatever the file holds (grey, palette, CMYK, YCCK, 16 bits), RGB with 8 bits comes out. Transparency is
+//! dropped, not blended: the stored colours count, as with Pillow's `convert("RGB")`. The orientation noted
+//! in Exif data is applied.
+
+use std::io::Cursor;
+
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use zune_core::bytestream::ZCursor;
+use zune_core::colorspace::ColorSpace;
+use zune_core::options::DecoderOptions;
+use zune_jpeg::JpegDecoder;
+
+use crate::DataError;
+
+/// Images with more pixels are refused before memory is taken.
+pub const MAX_PIXELS: u64 = 100_000_000;
+/// Most bytes the decoders of `image` may take: 100 megapixels of four channels, and scratch space.
+const MAX_ALLOCATION: u64 = 512 << 20;
+/// Most pixels that a file of some bytes can hold, as (for any file, for each byte). A byte of JPEG holds 512
+/// at most (one bit per 8x8 block); a byte of PNG holds 8256 (deflate at its best, one bit per pixel).
+const JPEG_PIXELS: (u64, u64) = (1 << 20, 512);
+const OTHER_PIXELS: (u64, u64) = (1 << 22, 8256);
+
+/// An image of 8-bit RGB pixels, row by row: `pixels[(y * width + x) * 3 + channel]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RgbImage {
+    width: u32,
+    height: u32,
+    pixels: Vec<u8>,
+}
+
+impl RgbImage {
+    /// Wraps pixels of shape `[height, width, 3]`; `None` if their number is another.
+    pub fn new(width: u32, height: u32, pixels: Vec<u8>) -> Option<Self> {
+        let expected = u64::from(width) * u64::from(height) * 3;
+        (pixels.len() as u64 == expected).then_some(Self { width, height, pixels })
+    }
+
+    /// Width in pixels.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Height in pixels.
+    pub fn height(&self) -> u32 {
+        self.height
+    }
+
+    /// The pixels, shape `[height, width, 3]`.
+    pub fn pixels(&self) -> &[u8] {
+        &self.pixels
+    }
+
+    /// The pixels by value, shape `[height, width, 3]`.
+    pub fn into_pixels(self) -> Vec<u8> {
+        self.pixels
+    }
+}
+
+/// Whether a file name has the extension of a format that [`decode`] reads.
+pub fn is_image_name(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    ["jpg", "jpeg", "png", "webp", "bmp", "gif"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+}
+
+/// Decodes an image; `name` is used in messages only, the format is told by the content.
+///
+/// ```
+/// let error = gpn_data::decode(b"no image", "notes.jpg").unwrap_err();
+/// assert!(error.to_string().starts_with("notes.jpg: broken image"));
+/// ```
+pub fn decode(bytes: &[u8], name: &str) -> Result<RgbImage, DataError> {
+    let decoded = if bytes.starts_with(&[0xff, 0xd8]) { decode_jpeg(bytes) } else { decode_other(bytes) };
+    decoded.map_err(|reason| DataError::BrokenImage { file: name.to_owned(), reason })
+}
+
+/// Refuses sizes that are absurd, in themselves or for a file of `bytes` bytes.
+fn check_size(
+    width: u64,
+    height: u64,
+    bytes: usize,
+    (any_file, each_byte): (u64, u64),
+) -> Result<(), String> {
+    let pixels = width.saturating_mul(height);
+    if pixels == 0 {
+        Err(format!("its size is {width}x{height}"))
+    } else if pixels > MAX_PIXELS {
+        Err(format!("its size is {width}x{height}; at most {MAX_PIXELS} pixels are accepted"))
+    } else if pixels > any_file + each_byte * bytes as u64 {
+        Err(format!("its size is {width}x{height}, which {bytes} bytes cannot hold"))
+    } else {
+        Ok(())
+    }
+}
+
+fn decode_jpeg(bytes: &[u8]) -> Result<RgbImage, String> {
+    let options = DecoderOptions::default()
+        .set_strict_mode(false)
+        .set_max_width(usize::from(u16::MAX))
+        .set_max_height(usize::from(u16::MAX))
+        .jpeg_set_out_colorspace(ColorSpace::RGB);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
+    decoder.decode_headers().map_err(|e| e.to_string())?;
+    let (width, height) = decoder.dimensions().ok_or("its header has no size")?;
+    check_size(width as u64, height as u64, bytes.len(), JPEG_PIXELS)?;
+    // The decoder fills what is missing with grey; a picture that is half grey is not the user's picture.
+    if !has_end_marker(bytes) {
+        return Err("the file is cut short (no end-of-image marker)".into());
+    }
+    let pixels = decoder.decode().map_err(|e| e.to_string())?;
+    let image = RgbImage::new(width as u32, height as u32, pixels).ok_or("the decoder gave another size")?;
+    match decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif)) {
+        None | Some(Orientation::NoTransforms) => Ok(image),
+        Some(orientation) => {
+            let buffer = image::RgbImage::from_raw(image.width, image.height, image.pixels);
+            Ok(oriented(buffer.ok_or("the decoder gave another size")?.into(), orientation))
+        }
+    }
+}
+
+/// Whether an end-of-image marker follows the start of the first scan. Thumbnails inside header segments
+/// have end markers of their own, so the segments are stepped over first.
+fn has_end_marker(bytes: &[u8]) -> bool {
+    let mut at = 2;
+    while let Some(&[0xff, marker, high, low]) = bytes.get(at..at + 4) {
+        match marker {
+            0xff => at += 1,
+            0xda => break,
+            _ => at += 2 + usize::from(u16::from_be_bytes([high, low])),
+        }
+    }
+    bytes.get(at..).is_some_and(|scans| scans.windows(2).rev().any(|pair| pair == [0xff, 0xd9]))
+}
+
+fn decode_other(bytes: &[u8]) -> Result<RgbImage, String> {
+    let Ok(format @ (ImageFormat::Png | ImageFormat::WebP | ImageFormat::Bmp | ImageFormat::Gif)) =
+        image::guess_format(bytes)
+    else {
+        return Err("its content is none of JPEG, PNG, WebP, BMP, GIF".into());
+    };
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_ALLOCATION);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(|e| e.to_string())?;
+    let (width, height) = decoder.dimensions();
+    check_size(u64::from(width), u64::from(height), bytes.len(), OTHER_PIXELS)?;
+    if decoder.total_bytes() > MAX_ALLOCATION {
+        return Err(format!("its {} bytes of pixels are more than {MAX_ALLOCATION}", decoder.total_bytes()));
+    }
+    // Exif data is an extra: an image is not broken because its orientation cannot be read.
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let image = DynamicImage::from_decoder(decoder).map_err(|e| e.to_string())?;
+    Ok(oriented(image, orientation))
+}
+
+fn oriented(mut image: DynamicImage, orientation: Orientation) -> RgbImage {
+    image.apply_orientation(orientation);
+    let image = image.into_rgb8();
+    let (width, height) = image.dimensions();
+    RgbImage { width, height, pixels: image.into_raw() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixture(name: &str) -> Vec<u8> {
+        let path = format!("{}/tests/fixtures/images/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
+    }
+
+    #[test]
+    fn every_format_and_mode_becomes_upright_rgb() {
+        let list = String::from_utf8(fixture("images.csv")).unwrap();
+        for line in list.lines().skip(1) {
+            let (name, numbers) = line.split_once(',').unwrap();
+            let expected: Vec<u32> = numbers.split(',').map(|number| number.parse().unwrap()).collect();
+            let image = decode(&fixture(name), name).unwrap();
+            assert_eq!([image.width(), image.height()], expected[..2], "{name}");
+            let at = (image.height() / 4 * image.width() + image.width() / 4) as usize * 3;
+            for (found, expected) in image.pixels()[at..at + 3].iter().zip(&expected[2..]) {
+                assert!(
+                    u32::from(*found).abs_diff(*expected) <= 4,
+                    "{line}: {:?}",
+                    &image.pixels()[at..at + 3]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn cut_images_are_broken() {
+        for name in
+            ["colour.jpg", "progressive.jpg", "turned_6.jpg", "colour.png", "colour.bmp", "lossless.webp"]
+        {
+            let bytes = fixture(name);
+            for kept in [0, 1, 2, 10, bytes.len() / 2, bytes.len() - 30] {
+                let error = decode(&bytes[..kept], name).unwrap_err().to_string();
+                assert!(error.starts_with(&format!("{name}: broken image: ")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused() {
+        let mut jpeg = fixture("colour.jpg");
+        let frame = jpeg.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+        jpeg[frame + 5..frame + 9].copy_from_slice(&[0xff; 4]);
+        assert!(decode(&jpeg, "x").unwrap_err().to_string().contains("65535x65535; at most"));
+        jpeg[frame + 5..frame + 9].copy_from_slice(&[0x20, 0, 0x20, 0]);
+        assert!(decode(&jpeg, "x").unwrap_err().to_string().contains("bytes cannot hold"));
+    }
+}

@@ -1,0 +1,80 @@
+//! Encoded images in a directory or archive, each with its class.
+
+use super::labels::index_labels;
+use super::{Leaf, SampleInfo, SampleKind, Source};
+use crate::DataError;
+use crate::format::archive::Archive;
+use crate::format::image::{RgbImage, decode, is_image_name};
+
+/// A source whose samples are image files.
+pub(super) struct ImageFiles {
+    word: &'static str,
+    archive: Archive,
+    leaves: Vec<Leaf>,
+    samples: Vec<SampleInfo>,
+    /// Entry of the archive that holds each sample.
+    entries: Vec<u32>,
+}
+
+impl ImageFiles {
+    /// Collects the image files of `archive` for which `class_of` gives a class and a name to report, in the
+    /// archive's order. An archive without any is an error that says what was `expected`.
+    pub(super) fn collect(
+        word: &'static str,
+        archive: Archive,
+        class_of: impl for<'n> Fn(&'n str) -> Option<(&'n str, &'n str)>,
+        expected: &str,
+    ) -> Result<Self, DataError> {
+        let found: Vec<(u32, &str, &str)> = archive
+            .names()
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| is_image_name(name))
+            .filter_map(|(entry, name)| class_of(name).map(|(class, file)| (entry as u32, class, file)))
+            .collect();
+        if found.is_empty() {
+            let reason = format!("no images found; {word} expects {expected}");
+            return Err(DataError::malformed(archive.path().display().to_string(), reason));
+        }
+        let (leaves, leaf_of) = index_labels(found.iter().map(|(_, class, _)| *class));
+        let files = found.iter().map(|(_, _, file)| (*file).to_owned());
+        let samples = leaf_of.into_iter().zip(files).map(|(leaf, file)| SampleInfo { leaf, file }).collect();
+        let entries = found.iter().map(|(entry, ..)| *entry).collect();
+        Ok(Self { word, archive, leaves, samples, entries })
+    }
+
+    /// The archive with everything else in it.
+    pub(super) fn archive(&self) -> &Archive {
+        &self.archive
+    }
+
+    /// Gives each leaf the name that `name_of` knows for its id.
+    pub(super) fn name_leaves(&mut self, name_of: impl Fn(&str) -> Option<String>) {
+        for leaf in &mut self.leaves {
+            leaf.name = name_of(&leaf.id);
+        }
+    }
+}
+
+impl Source for ImageFiles {
+    fn describe(&self) -> String {
+        format!("{}:{}", self.word, self.archive.path().display())
+    }
+
+    fn kind(&self) -> SampleKind {
+        SampleKind::Images
+    }
+
+    fn leaves(&self) -> &[Leaf] {
+        &self.leaves
+    }
+
+    fn samples(&self) -> &[SampleInfo] {
+        &self.samples
+    }
+
+    fn image(&self, index: usize) -> Result<RgbImage, DataError> {
+        let entry = *self.entries.get(index).ok_or_else(|| self.no_sample(index, "image"))?;
+        decode(&self.archive.read(entry as usize)?, &self.samples[index].file)
+    }
+}

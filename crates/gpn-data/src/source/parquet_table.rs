@@ -1,0 +1,210 @@
+//! Embeddings in Parquet: a column `embedding` of lists of floats and a column `class_name`.
+
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use half::f16;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use crate::DataError;
+
+/// Rows read at a time.
+const BATCH: usize = 4096;
+
+/// A table in memory.
+pub(super) struct Table {
+    /// Rows of equal length, one after the other.
+    pub(super) values: Vec<f32>,
+    /// One per row.
+    pub(super) labels: Vec<String>,
+}
+
+/// Reads the whole table.
+pub(super) fn read(path: &Path) -> Result<Table, DataError> {
+    let file = File::open(path).map_err(|e| DataError::io("open", path, e))?;
+    let size = file.metadata().map_err(|e| DataError::io("read", path, e))?.len();
+    // The parquet crate panics on some damage that only shows while it decodes.
+    let result = catch_unwind(AssertUnwindSafe(|| read_columns(file, size)));
+    let result = result.unwrap_or_else(|_| Err("damaged Parquet file: its pages cannot be decoded".into()));
+    result.map_err(|reason| DataError::malformed(path.display().to_string(), reason))
+}
+
+/// Refuses column chunks that do not lie within the file: the parquet crate takes them for granted.
+fn check_chunk(chunk: &ColumnChunkMetaData, file_size: u64) -> Result<(), String> {
+    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+    let inside = |offset: i64| u64::try_from(offset).is_ok_and(|offset| offset <= file_size);
+    let end = start.checked_add(chunk.compressed_size());
+    if inside(start)
+        && inside(chunk.data_page_offset())
+        && chunk.compressed_size() >= 0
+        && end.is_some_and(inside)
+    {
+        Ok(())
+    } else {
+        Err("damaged Parquet file: a column lies outside the file".into())
+    }
+}
+
+fn read_columns(file: File, file_size: u64) -> Result<Table, String> {
+    let damaged = |e: parquet::errors::ParquetError| format!("damaged Parquet file: {e}");
+    let reader = SerializedFileReader::new(file).map_err(damaged)?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let find = |name: &str, depth: i16| {
+        let found =
+            schema.columns().iter().position(|c| c.path().parts().first().is_some_and(|part| part == name));
+        let found = found.ok_or_else(|| {
+            let names: Vec<&str> =
+                schema.root_schema().get_fields().iter().map(|field| field.name()).collect();
+            format!("there is no column `{name}`; there are {}", names.join(", "))
+        })?;
+        match schema.column(found).max_rep_level() {
+            levels if levels == depth => Ok(found),
+            _ => Err(format!(
+                "the column `{name}` must hold {}",
+                ["one text", "a list of floats"][depth as usize]
+            )),
+        }
+    };
+    let (embedding, class_name) = (find("embedding", 1)?, find("class_name", 0)?);
+    let mut table = Table { values: Vec::new(), labels: Vec::new() };
+    let mut lengths = Lengths::default();
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group).map_err(damaged)?;
+        for column in [embedding, class_name] {
+            check_chunk(group.metadata().column(column), file_size)?;
+        }
+        let levels = schema.column(embedding).max_def_level();
+        match group.get_column_reader(embedding).map_err(damaged)? {
+            ColumnReader::FloatColumnReader(column) => {
+                read_lists(column, levels, |value| Some(*value), &mut table.values, &mut lengths)
+            }
+            ColumnReader::DoubleColumnReader(column) => {
+                read_lists(column, levels, |value| Some(*value as f32), &mut table.values, &mut lengths)
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(column) => {
+                let half = |value: &parquet::data_type::FixedLenByteArray| match value.data() {
+                    [low, high] => Some(f16::from_le_bytes([*low, *high]).to_f32()),
+                    _ => None,
+                };
+                read_lists(column, levels, half, &mut table.values, &mut lengths)
+            }
+            _ => Err("the column `embedding` must hold lists of floats".into()),
+        }?;
+        let levels = schema.column(class_name).max_def_level();
+        match group.get_column_reader(class_name).map_err(damaged)? {
+            ColumnReader::ByteArrayColumnReader(column) => read_labels(
+                column,
+                levels,
+                |value| value.as_utf8().ok().map(str::to_owned),
+                &mut table.labels,
+            ),
+            ColumnReader::Int32ColumnReader(column) => {
+                read_labels(column, levels, |value| Some(value.to_string()), &mut table.labels)
+            }
+            ColumnReader::Int64ColumnReader(column) => {
+                read_labels(column, levels, |value| Some(value.to_string()), &mut table.labels)
+            }
+            _ => Err("the column `class_name` must hold text".into()),
+        }?;
+    }
+    lengths.close(table.values.len())?;
+    if lengths.rows != table.labels.len() {
+        return Err(format!("there are {} embeddings but {} class names", lengths.rows, table.labels.len()));
+    }
+    Ok(table)
+}
+
+/// Checks that all lists have the length of the first.
+#[derive(Default)]
+struct Lengths {
+    rows: usize,
+    start: usize,
+    dim: Option<usize>,
+}
+
+impl Lengths {
+    /// A new list begins at `at`.
+    fn open(&mut self, at: usize) -> Result<(), String> {
+        self.close(at)?;
+        self.rows += 1;
+        self.start = at;
+        Ok(())
+    }
+
+    /// The list that is open ends at `at`.
+    fn close(&mut self, at: usize) -> Result<(), String> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let length = at - self.start;
+        match *self.dim.get_or_insert(length) {
+            dim if dim == length => Ok(()),
+            dim => {
+                Err(format!("row {}: the embedding has {length} numbers, the first row {dim}", self.rows - 1))
+            }
+        }
+    }
+}
+
+fn read_lists<T: DataType>(
+    mut column: ColumnReaderImpl<T>,
+    max_level: i16,
+    convert: impl Fn(&T::T) -> Option<f32>,
+    out: &mut Vec<f32>,
+    lengths: &mut Lengths,
+) -> Result<(), String> {
+    let (mut definitions, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    loop {
+        definitions.clear();
+        repetitions.clear();
+        values.clear();
+        let (records, _, levels) = column
+            .read_records(BATCH, Some(&mut definitions), Some(&mut repetitions), &mut values)
+            .map_err(|e| format!("damaged Parquet file: {e}"))?;
+        if records == 0 && levels == 0 {
+            return Ok(());
+        }
+        let mut next = values.iter();
+        for (definition, repetition) in definitions.iter().zip(&repetitions) {
+            if *repetition == 0 {
+                lengths.open(out.len())?;
+            }
+            let value = (*definition == max_level).then(|| next.next()).flatten().and_then(&convert);
+            let row = lengths.rows.saturating_sub(1);
+            out.push(
+                value.ok_or_else(|| format!("row {row}: the embedding is empty or has an empty value"))?,
+            );
+        }
+    }
+}
+
+fn read_labels<T: DataType>(
+    mut column: ColumnReaderImpl<T>,
+    max_level: i16,
+    convert: impl Fn(&T::T) -> Option<String>,
+    out: &mut Vec<String>,
+) -> Result<(), String> {
+    let (mut definitions, mut values) = (Vec::new(), Vec::new());
+    loop {
+        definitions.clear();
+        values.clear();
+        let levels = (max_level > 0).then_some(&mut definitions);
+        let (records, _, _) = column
+            .read_records(BATCH, levels, None, &mut values)
+            .map_err(|e| format!("damaged Parquet file: {e}"))?;
+        if records == 0 {
+            return Ok(());
+        }
+        if values.len() != records {
+            return Err(format!("rows {} and on: a class name is missing", out.len()));
+        }
+        for value in &values {
+            let row = out.len();
+            out.push(convert(value).ok_or_else(|| format!("row {row}: the class name is not UTF-8"))?);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Fixed tasks as JSON: a list of `{"classes": [..], "support": [[..], ..], "query": [[..], ..]}`.
+
+use std::path::Path;
+
+use super::Task;
+use crate::error::DataError;
+use crate::format::write_atomic;
+
+/// Reads fixed tasks and checks that each has samples for every class.
+pub fn read_tasks(path: &Path) -> Result<Vec<Task>, DataError> {
+    let text = std::fs::read(path).map_err(|error| DataError::io("read", path, error))?;
+    let invalid = |reason: String| DataError::Malformed { file: path.display().to_string(), reason };
+    let tasks: Vec<Task> = serde_json::from_slice(&text).map_err(|error| {
+        invalid(format!("{error}; a task file is a JSON list of objects with classes, support and query"))
+    })?;
+    if tasks.is_empty() {
+        return Err(invalid("it holds no task".into()));
+    }
+    for (number, task) in tasks.iter().enumerate() {
+        let way = task.classes.len();
+        if way < 2 {
+            return Err(invalid(format!("task {number} has {way} classes; a task needs at least 2")));
+        }
+        if task.support.len() != way || task.query.len() != way {
+            return Err(invalid(format!(
+                "task {number} has {way} classes but {} support and {} query lists; give one of each per class",
+                task.support.len(),
+                task.query.len()
+            )));
+        }
+        if let Some(class) = (0..way).find(|&class| task.support[class].is_empty()) {
+            return Err(invalid(format!(
+                "task {number} has no support sample for its class {}; give at least one",
+                task.classes[class]
+            )));
+        }
+    }
+    Ok(tasks)
+}
+
+/// Writes fixed tasks, one task to a line, beside the target and then renamed into place.
+pub fn write_tasks(path: &Path, tasks: &[Task]) -> Result<(), DataError> {
+    let mut text = String::from("[");
+    for (number, task) in tasks.iter().enumerate() {
+        text.push_str(if number == 0 { "\n" } else { ",\n" });
+        // invariant: a task is plain numbers, which always serialise.
+        text.push_str(&serde_json::to_string(task).unwrap());
+    }
+    text.push_str("\n]\n");
+    write_atomic(path, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tasks.json");
+        std::fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn tasks_survive_write_and_read() {
+        let (_folder, path) = written("");
+        let task = |offset| Task {
+            classes: vec![offset, offset + 1],
+            support: vec![vec![1], vec![2]],
+            query: vec![vec![3, 4], vec![]],
+        };
+        let tasks = vec![task(0), task(7)];
+        write_tasks(&path, &tasks).unwrap();
+        assert_eq!(read_tasks(&path).unwrap(), tasks);
+    }
+
+    #[test]
+    fn faults_name_the_task() {
+        for (text, expected) in [
+            ("[]", "no task"),
+            ("{", "JSON list"),
+            (r#"[{"classes":[1,2],"support":[[1]],"query":[[1],[2]]}]"#, "task 0 has 2 classes but 1 support"),
+            (r#"[{"classes":[1,2],"support":[[1],[]],"query":[[1],[2]]}]"#, "no support sample for its class 2"),
+            (r#"[{"classes":[1],"support":[[1]],"query":[[1]]}]"#, "at least 2"),
+        ] {
+            let (_folder, path) = written(text);
+            let message = read_tasks(&path).unwrap_err().to_string();
+            assert!(message.contains(expected) && message.contains("tasks.json"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! Drawing tasks: at random, or by snowball over the class graph.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use gpn_taxonomy::{HopSearch, Node, Taxonomy};
+use serde::{Deserialize, Serialize};
+
+use super::pool::{LeftOut, TaskPool};
+use super::Task;
+use crate::rng::{Purpose, Stream};
+
+/// How the classes of a task are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sampling {
+    /// Any classes.
+    Random,
+    /// Each next class is near one already chosen.
+    Snowball,
+    /// Either of the two with probability 1/2, anew for each task.
+    #[default]
+    Both,
+}
+
+/// How snowball sampling chooses among the neighbours of the classes it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SnowballRule {
+    /// Every class near the chosen ones is equally likely.
+    #[default]
+    Union,
+    /// A class near several chosen ones is likelier, and a task that draws a class twice is drawn anew.
+    Joined,
+}
+
+/// The shape of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskConfig {
+    /// Classes to tell apart.
+    pub way: usize,
+    /// Labelled samples of each class.
+    pub shot: usize,
+    /// Samples to classify of each class.
+    pub queries: usize,
+    /// How classes are chosen.
+    pub sampling: Sampling,
+    /// Hops within which snowball sampling finds the next class.
+    pub hops: usize,
+    /// How snowball sampling weighs candidates.
+    pub snowball: SnowballRule,
+}
+
+impl Default for TaskConfig {
+    fn default() -> Self {
+        Self {
+            way: 5,
+            shot: 1,
+            queries: 1,
+            sampling: Sampling::default(),
+            hops: 5,
+            snowball: SnowballRule::default(),
+        }
+    }
+}
+
+/// Why no task can be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum SamplerError {
+    /// Not enough classes with enough samples.
+    #[error(
+        "a {way}-way task with {needed} samples per class is not possible: of {total} {description}, {usable} have \
+         that many{}; lower way, shot or queries",
+        shortest(left_out)
+    )]
+    TooFewClasses {
+        /// Classes wished.
+        way: usize,
+        /// Samples wished of each class: shot + queries.
+        needed: usize,
+        /// Classes there are.
+        total: usize,
+        /// Which classes these are.
+        description: String,
+        /// Classes with enough samples.
+        usable: usize,
+        /// Classes with too few samples.
+        left_out: Vec<LeftOut>,
+    },
+    /// The graph has no group of classes large enough.
+    #[error(
+        "snowball sampling found no {way} {description} linked within {hops} hops after {TRIES} tries; raise the \
+         hops, lower way, or use random sampling"
+    )]
+    NoSnowball {
+        /// Classes wished.
+        way: usize,
+        /// Which classes these are.
+        description: String,
+        /// Hops allowed.
+        hops: usize,
+    },
+    /// A setting that makes no task.
+    #[error("a task needs way >= 2, shot >= 1 and queries >= 1, not way {way}, shot {shot}, queries {queries}")]
+    BadShape {
+        /// Classes wished.
+        way: usize,
+        /// Labelled samples wished.
+        shot: usize,
+        /// Queries wished.
+        queries: usize,
+    },
+}
+
+fn shortest(left_out: &[LeftOut]) -> String {
+    let mut short: Vec<&LeftOut> = left_out.iter().collect();
+    short.sort_by_key(|class| class.samples);
+    let named: Vec<String> =
+        short.iter().take(3).map(|class| format!("{} has {}", class.id, class.samples)).collect();
+    if named.is_empty() { String::new() } else { format!(" ({}, ...)", named.join(", ")) }
+}
+
+/// Snowballs given up before a task is called impossible.
+const TRIES: usize = 1000;
+/// Up to so many classes the neighbours of all are worked out in advance.
+const TABLE_LIMIT: usize = 5_000;
+
+/// Draws tasks; task `i` of a seed is always the same.
+///
+/// Snowball costs O(neighbours within the hops) a task, random O(way).
+#[derive(Debug)]
+pub struct TaskSampler {
+    config: TaskConfig,
+    seed: u64,
+    description: String,
+    classes: Vec<Candidate>,
+    left_out: Vec<LeftOut>,
+    reach: Option<Reach>,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    index: u32,
+    node: Node,
+    samples: Vec<u32>,
+}
+
+/// Which candidates are near which.
+#[derive(Debug)]
+enum Reach {
+    Table(Vec<Vec<u32>>),
+    Search(Search),
+}
+
+/// Looks for near candidates when asked, in graphs too large for a table.
+#[derive(Debug)]
+struct Search {
+    graph: Taxonomy,
+    candidate_at: Vec<Option<u32>>,
+    /// Memory of searches that are not under way.
+    idle: Mutex<Vec<HopSearch>>,
+}
+
+impl TaskSampler {
+    /// A sampler over the classes of `pool` with enough samples; the others are listed by [`Self::left_out`].
+    pub fn new(pool: &TaskPool, config: TaskConfig, seed: u64) -> Result<Self, SamplerError> {
+        let TaskConfig { way, shot, queries, .. } = config;
+        if way < 2 || shot < 1 || queries < 1 {
+            return Err(SamplerError::BadShape { way, shot, queries });
+        }
+        let needed = shot + queries;
+        let (usable, left_out) = pool.with_samples(needed);
+        if usable.len() < way {
+            return Err(SamplerError::TooFewClasses {
+                way,
+                needed,
+                total: pool.classes.len(),
+                description: pool.description.clone(),
+                usable: usable.len(),
+                left_out,
+            });
+        }
+        let classes: Vec<Candidate> = usable
+            .into_iter()
+            .map(|class| Candidate { index: class.index, node: class.node, samples: class.samples.clone() })
+            .collect();
+        let reach = (config.sampling != Sampling::Random).then(|| Reach::new(pool, &classes, config.hops));
+        let sampler =
+            Self { config, seed, description: pool.description.clone(), classes, left_out, reach };
+        sampler.task(0)?;
+        Ok(sampler)
+    }
+
+    /// The shape of the tasks.
+    pub fn config(&self) -> &TaskConfig {
+        &self.config
+    }
+
+    /// Classes that never occur because they have too few samples.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// Task number `index`.
+    pub fn task(&self, index: u64) -> Result<Task, SamplerError> {
+        let mut stream = Stream::new(self.seed, Purpose::Task, index);
+        let chosen = self.classes_of(&mut stream)?;
+        let TaskConfig { shot, queries, .. } = self.config;
+        let mut task = Task {
+            classes: Vec::with_capacity(chosen.len()),
+            support: Vec::with_capacity(chosen.len()),
+            query: Vec::with_capacity(chosen.len()),
+        };
+        for class in chosen {
+            let class = &self.classes[class as usize];
+            let mut support = stream.choose(&class.samples, shot + queries);
+            let query = support.split_off(shot);
+            task.classes.push(class.index);
+            task.support.push(support);
+            task.query.push(query);
+        }
+        Ok(task)
+    }
+
+    fn classes_of(&self, stream: &mut Stream) -> Result<Vec<u32>, SamplerError> {
+        let snowball = match self.config.sampling {
+            Sampling::Random => false,
+            Sampling::Snowball => true,
+            Sampling::Both => stream.below(2) == 1,
+        };
+        let Some(reach) = self.reach.as_ref().filter(|_| snowball) else {
+            return Ok(self.random(stream));
+        };
+        (0..TRIES)
+            .find_map(|_| match self.config.snowball {
+                SnowballRule::Union => self.snowball_union(reach, stream),
+                SnowballRule::Joined => self.snowball_joined(reach, stream),
+            })
+            .ok_or_else(|| SamplerError::NoSnowball {
+                way: self.config.way,
+                description: self.description.clone(),
+                hops: self.config.hops,
+            })
+    }
+
+    fn random(&self, stream: &mut Stream) -> Vec<u32> {
+        let mut chosen = Vec::with_capacity(self.config.way);
+        while chosen.len() < self.config.way {
+            let class = stream.below(self.classes.len()) as u32;
+            if !chosen.contains(&class) {
+                chosen.push(class);
+            }
+        }
+        chosen
+    }
+
+    fn snowball_union(&self, reach: &Reach, stream: &mut Stream) -> Option<Vec<u32>> {
+        let mut chosen = vec![stream.below(self.classes.len()) as u32];
+        let mut seen = SeenSet::new(self.classes.len());
+        seen.insert(chosen[0]);
+        let mut candidates = Vec::new();
+        while chosen.len() < self.config.way {
+            let latest = chosen[chosen.len() - 1];
+            reach.visit(&self.classes, latest, self.config.hops, |class| {
+                if seen.insert(class) {
+                    candidates.push(class);
+                }
+            });
+            if candidates.is_empty() {
+                return None;
+            }
+            chosen.push(candidates.swap_remove(stream.below(candidates.len())));
+        }
+        Some(chosen)
+    }
+
+    fn snowball_joined(&self, reach: &Reach, stream: &mut Stream) -> Option<Vec<u32>> {
+        let mut chosen = vec![stream.below(self.classes.len()) as u32];
+        let mut joined = Vec::new();
+        while chosen.len() < self.config.way {
+            let latest = chosen[chosen.len() - 1];
+            reach.visit(&self.classes, latest, self.config.hops, |class| joined.push(class));
+            if joined.is_empty() {
+                return None;
+            }
+            let class = joined[stream.below(joined.len())];
+            if chosen.contains(&class) {
+                return None;
+            }
+            chosen.push(class);
+        }
+        Some(chosen)
+    }
+}
+
+impl Reach {
+    fn new(pool: &TaskPool, classes: &[Candidate], hops: usize) -> Self {
+        let mut candidate_at = vec![None; pool.graph.len()];
+        for (candidate, class) in classes.iter().enumerate() {
+            candidate_at[class.node as usize] = Some(candidate as u32);
+        }
+        let search = Self::Search(Search { graph: pool.graph.clone(), candidate_at, idle: Mutex::default() });
+        if classes.len() > TABLE_LIMIT {
+            return search;
+        }
+        let row = |candidate| {
+            let mut row = Vec::new();
+            search.visit(classes, candidate, hops, |class| row.push(class));
+            row
+        };
+        Self::Table((0..classes.len() as u32).map(row).collect())
+    }
+
+    /// Calls `near` for each candidate within the hops of candidate `from`, itself excepted.
+    fn visit(&self, classes: &[Candidate], from: u32, hops: usize, mut near: impl FnMut(u32)) {
+        match self {
+            Self::Table(rows) => rows[from as usize].iter().for_each(|&class| near(class)),
+            Self::Search(Search { graph, candidate_at, idle }) => {
+                let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+                let taken = free().pop();
+                let mut search = taken.unwrap_or_else(|| HopSearch::new(graph));
+                let mut reached = search.neighbours(graph, classes[from as usize].node, hops).to_vec();
+                free().push(search);
+                reached.sort_unstable();
+                reached.iter().filter_map(|&node| candidate_at[node as usize]).for_each(near);
+            }
+        }
+    }
+}
+
+/// Candidates met so far: bits where there are few candidates, a hash set where there are many.
+enum SeenSet {
+    Bits(Vec<u64>),
+    Set(HashSet<u32>),
+}
+
+impl SeenSet {
+    fn new(candidates: usize) -> Self {
+        if candidates <= TABLE_LIMIT {
+            Self::Bits(vec![0; candidates.div_ceil(64)])
+        } else {
+            Self::Set(HashSet::new())
+        }
+    }
+
+    /// Whether the candidate is met for the first time.
+    fn insert(&mut self, candidate: u32) -> bool {
+        match self {
+            Self::Bits(words) => {
+                let word = &mut words[candidate as usize / 64];
+                let bit = 1 << (candidate % 64);
+                let first = *word & bit == 0;
+                *word |= bit;
+                first
+            }
+            Self::Set(set) => set.insert(candidate),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpn_taxonomy::TaxonomyBuilder;
+
+    use super::super::PoolClass;
+    use super::*;
+
+    /// Two families of `size` classes below one root; class i has `samples(i)` samples.
+    fn pool(size: u32, samples: impl Fn(u32) -> u32) -> TaskPool {
+        let mut builder = TaxonomyBuilder::new();
+        let root = builder.add_class("root");
+        let mut classes = Vec::new();
+        for family in 0..2 {
+            let top = builder.add_class(&format!("family{family}"));
+            builder.add_edge(root, top, None);
+            for member in 0..size {
+                let index = family * size + member;
+                let node = builder.add_class(&format!("class{index}"));
+                builder.add_edge(top, node, None);
+                let samples = (0..samples(index)).map(|sample| index * 1000 + sample).collect();
+                classes.push(PoolClass { index, node, samples });
+            }
+        }
+        TaskPool { description: "test classes".into(), classes, graph: builder.build().unwrap().taxonomy }
+    }
+
+    fn config(sampling: Sampling) -> TaskConfig {
+        TaskConfig { way: 4, shot: 2, queries: 3, sampling, hops: 2, ..TaskConfig::default() }
+    }
+
+    #[test]
+    fn tasks_have_the_wished_shape_and_no_sample_twice() {
+        let pool = pool(6, |_| 9);
+        for sampling in [Sampling::Random, Sampling::Snowball, Sampling::Both] {
+            let sampler = TaskSampler::new(&pool, config(sampling), 1).unwrap();
+            for index in 0..200 {
+                let task = sampler.task(index).unwrap();
+                assert_eq!(task.classes.iter().collect::<HashSet<_>>().len(), 4);
+                for ((class, support), query) in task.classes.iter().zip(&task.support).zip(&task.query) {
+                    let samples: HashSet<u32> = support.iter().chain(query).copied().collect();
+                    assert_eq!((support.len(), query.len(), samples.len()), (2, 3, 5));
+                    assert!(samples.iter().all(|sample| sample / 1000 == *class));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn snowball_stays_within_its_hops() {
+        let pool = pool(6, |_| 9);
+        for snowball in [SnowballRule::Union, SnowballRule::Joined] {
+            let config = TaskConfig { snowball, ..config(Sampling::Snowball) };
+            let sampler = TaskSampler::new(&pool, config, 1).unwrap();
+            for index in 0..100 {
+                let families: HashSet<u32> =
+                    sampler.task(index).unwrap().classes.iter().map(|class| class / 6).collect();
+                assert_eq!(families.len(), 1, "siblings are two hops apart, cousins four");
+            }
+        }
+    }
+
+    #[test]
+    fn union_draws_every_class_equally_often() {
+        let pool = pool(6, |_| 9);
+        let sampler = TaskSampler::new(&pool, config(Sampling::Snowball), 5).unwrap();
+        let mut counts = [0_i32; 12];
+        for index in 0..6_000 {
+            for class in sampler.task(index).unwrap().classes {
+                counts[class as usize] += 1;
+            }
+        }
+        assert!(counts.iter().all(|count| (count - 2_000).abs() < 200), "{counts:?}");
+    }
+
+    #[test]
+    fn task_i_is_the_same_whatever_was_drawn_before() {
+        let pool = pool(6, |_| 9);
+        let sampler = || TaskSampler::new(&pool, config(Sampling::Both), 3).unwrap();
+        let in_order: Vec<Task> = (0..20).map(|i| sampler().task(i).unwrap()).collect();
+        let one = sampler();
+        for i in (0..20).rev() {
+            assert_eq!(one.task(i).unwrap(), in_order[i as usize]);
+        }
+    }
+
+    #[test]
+    fn table_and_search_reach_the_same_classes() {
+        let pool = pool(5, |_| 9);
+        let sampler = TaskSampler::new(&pool, config(Sampling::Snowball), 1).unwrap();
+        let Some(Reach::Table(rows)) = &sampler.reach else { panic!("a small pool has a table") };
+        assert_eq!(rows[0], [1, 2, 3, 4]);
+        assert_eq!(rows[7], [5, 6, 8, 9]);
+    }
+
+    #[test]
+    fn too_little_data_is_said() {
+        let short = pool(3, |index| if index < 3 { 9 } else { 4 });
+        let message = TaskSampler::new(&short, config(Sampling::Random), 0).unwrap_err().to_string();
+        assert!(message.contains("of 6 test classes, 3 have that many (class3 has 4"), "{message}");
+        let apart = pool(3, |_| 9);
+        let message = TaskSampler::new(&apart, config(Sampling::Snowball), 0).unwrap_err().to_string();
+        assert!(message.contains("no 4 test classes linked within 2 hops"), "{message}");
+        let shape = TaskConfig { shot: 0, ..config(Sampling::Random) };
+        assert!(TaskSampler::new(&apart, shape, 0).is_err());
+    }
+}

@@ -1,0 +1,25 @@
+# List the recipes.
+default:
+    @just --list
+
+# Run all tests.
+test:
+    cargo test --release --workspace
+
+# Run the tests against the golden vectors alone.
+parity:
+    cargo test --release --workspace parity
+
+# Check format and lints.
+lint:
+    cargo fmt --all --check
+    cargo clippy --release --workspace --all-targets -- -D warnings
+
+# Run the benchmarks of the class graph and of the data pipeline.
+bench:
+    cargo bench -p gpn-taxonomy
+    cargo bench -p gpn-data
+
+# Everything the gate runs.
+ci:
+    .ci/run
