@@ -130,7 +130,8 @@ impl Operands<'_> {
             Direction::Backward => (shape.output, shape.input_gradient()),
         };
         if shape.uses_winograd() {
-            winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
+            let is_precise = self.direction == Direction::Forward;
+            winograd::convolve::<V, E>(from, to, maps, images, weights, is_precise, &mut self.work, epilogue);
         } else if self.direction == Direction::Backward && shape.stride == 2 {
             direct::convolve_strided_backward::<V, E>(shape, maps, images, weights, epilogue);
         } else {

@@ -91,7 +91,10 @@ impl Sweep {
                         pixels: P.min(self.w - x),
                     };
                     for q in 0..Q {
-                        let values: [V; P] = std::array::from_fn(|p| acc[p][q]);
+                        let mut values = [V::zero(); P];
+                        for p in 0..P {
+                            values[p] = acc[p][q];
+                        }
                         // SAFETY: `pixels` ends at the edge of the grid.
                         unsafe { epilogue.take(run, c + q * V::LANES, &values) };
                     }

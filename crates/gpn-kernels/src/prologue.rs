@@ -128,8 +128,10 @@ impl Kernel for ActivateAndPool<'_> {
                     let shift = V::load(self.shift.as_ptr().add(c));
                     for x in 0..pooled.w {
                         let window = load_window::<V>(self.raw.as_ptr().add(map.at(2 * y, 2 * x) + c), map);
-                        let [a, b, d, e] = window.map(|r| r.mul_add(scale, shift));
-                        let best = a.max(b).max(d.max(e)).relu();
+                        let mut best = V::zero();
+                        for raw in window {
+                            best = raw.mul_add(scale, shift).max(best);
+                        }
                         best.store(self.out.as_mut_ptr().add(pooled.padded_at(y, x) + c));
                     }
                 }
@@ -211,7 +213,10 @@ impl Kernel for PoolNormBackward<'_> {
                     for x in 0..pooled.w {
                         let g = V::load(self.gradient.as_ptr().add(pooled.at(y, x) + c)).mul(of_output);
                         let window = load_window::<V>(raw.add(map.at(2 * y, 2 * x)), map);
-                        let z = window.map(|r| r.mul_add(scale, shift));
+                        let mut z = window;
+                        for value in &mut z {
+                            *value = value.mul_add(scale, shift);
+                        }
                         let best = z[0].max(z[1]).max(z[2].max(z[3]));
                         // What is left for the later pixels once a pixel took the gradient.
                         let mut left = g;

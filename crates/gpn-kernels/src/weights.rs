@@ -30,11 +30,6 @@ pub(crate) fn pack_strided_backward(shape: &ConvShape, weights: &[f32], out: &mu
     pack_transposed(shape, weights, [4, 5, 3, 7, 1, 8, 6, 2, 0], out);
 }
 
-/// Length of the weights packed for a backward pass.
-pub(crate) fn backward_len(shape: &ConvShape) -> usize {
-    9 * shape.output.c * padded_channels(shape.in_channels)
-}
-
 fn pack_transposed(shape: &ConvShape, weights: &[f32], order: [usize; 9], out: &mut [f32]) {
     let (ci, co) = (padded_channels(shape.in_channels), shape.output.c);
     out[..9 * ci * co].fill(0.0);

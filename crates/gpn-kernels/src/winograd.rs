@@ -59,7 +59,12 @@ impl TileGrid {
     }
 }
 
+/// Channels summed in one go where rounding matters: sums of sums of 8 round about as much as the direct
+/// method does. Divides the channels.
+const PRECISE_RUN: usize = 8;
+
 /// 3x3 convolution with stride 1 of `images` padded maps. `weights`: `[36][input.c][output.c]`, transformed.
+/// `is_precise` keeps the rounding low, for outputs that a ReLU will gate.
 #[inline(always)]
 pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     input: Map,
@@ -67,9 +72,11 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     maps: &[f32],
     images: usize,
     weights: &[f32],
+    is_precise: bool,
     work: &mut Workspace<'_>,
     epilogue: &mut E,
 ) {
+    let run = if is_precise { PRECISE_RUN } else { input.c };
     let channels = input.c.max(output.c);
     assert!(output.h == input.h && output.w == input.w);
     assert!(maps.len() >= images * input.padded_len() && weights.len() >= PLACES * input.c * output.c);
@@ -85,7 +92,7 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
                 let x = work.first.as_ptr().add(place * in_place);
                 let w = weights.as_ptr().add(place * input.c * output.c);
                 let y = work.second.as_mut_ptr().add(place * out_place);
-                multiply::<V>(x, w, y, tiles, input.c, output.c);
+                multiply::<V>((x, w, y), tiles, (input.c, output.c), run);
             }
             for i in 0..tiles {
                 let (image, y, x) = grid.corner(begin + i);
@@ -152,45 +159,47 @@ pub(crate) fn weight_gradient<V: Vector>(
     }
 }
 
-/// `y[t][n] = sum over k of x[t][k] * w[k][n]`
+/// `y[t][n] = sum over k of x[t][k] * w[k][n]`, summed in runs of `run`.
 ///
 /// # Safety
-/// `x` is readable for `tiles + 15` rows of `k`, `w` for `k` rows of `n`, `y` writable for `tiles` rows of `n`.
+/// `x` is readable for `tiles + 15` rows of `k`, `w` for `k` rows of `n`, `y` writable for `tiles` rows of `n`;
+/// `run` divides `k`.
 #[inline(always)]
-unsafe fn multiply<V: Vector>(x: *const f32, w: *const f32, y: *mut f32, tiles: usize, k: usize, n: usize) {
+unsafe fn multiply<V: Vector>(
+    xwy: (*const f32, *const f32, *mut f32),
+    tiles: usize,
+    (k, n): (usize, usize),
+    run: usize,
+) {
     // SAFETY: passed on.
     unsafe {
         match (best_height(V::TILE_PIXELS, tiles), n.is_multiple_of(2 * V::LANES)) {
-            (8, true) => multiply_tiles::<V, 8, 2>(x, w, y, tiles, k, n),
-            (8, false) => multiply_tiles::<V, 16, 1>(x, w, y, tiles, k, n),
-            (7, true) => multiply_tiles::<V, 7, 2>(x, w, y, tiles, k, n),
-            (7, false) => multiply_tiles::<V, 7, 1>(x, w, y, tiles, k, n),
-            (6, _) => multiply_tiles::<V, 6, 2>(x, w, y, tiles, k, n),
-            _ => multiply_tiles::<V, 4, 2>(x, w, y, tiles, k, n),
+            (8, true) => multiply_tiles::<V, 8, 2>(xwy, tiles, (k, n), run),
+            (8, false) => multiply_tiles::<V, 16, 1>(xwy, tiles, (k, n), run),
+            (7, true) => multiply_tiles::<V, 7, 2>(xwy, tiles, (k, n), run),
+            (7, false) => multiply_tiles::<V, 7, 1>(xwy, tiles, (k, n), run),
+            (6, _) => multiply_tiles::<V, 6, 2>(xwy, tiles, (k, n), run),
+            _ => multiply_tiles::<V, 4, 2>(xwy, tiles, (k, n), run),
         }
     }
 }
 
 #[inline(always)]
 unsafe fn multiply_tiles<V: Vector, const P: usize, const Q: usize>(
-    x: *const f32,
-    w: *const f32,
-    y: *mut f32,
+    (x, w, y): (*const f32, *const f32, *mut f32),
     tiles: usize,
-    k: usize,
-    n: usize,
+    (k, n): (usize, usize),
+    run: usize,
 ) {
-    /// Channels summed in one go. Sums of sums of 16 keep the rounding near that of the direct method.
-    const RUN: usize = 4;
     let strides = Strides { x_row: k, x_step: 1, w_step: n };
     for c in (0..n).step_by(Q * V::LANES) {
         for t in (0..tiles).step_by(P) {
-            // SAFETY: the caller's promise; rows past `tiles` are read but not stored. RUN divides k.
+            // SAFETY: the caller's promise; rows past `tiles` are read but not stored.
             unsafe {
                 let zero = [[V::zero(); Q]; P];
-                let mut total = accumulate(zero, x.add(t * k), w.add(c), strides, RUN);
-                for first in (RUN..k).step_by(RUN) {
-                    let part = accumulate(zero, x.add(t * k + first), w.add(first * n + c), strides, RUN);
+                let mut total = accumulate(zero, x.add(t * k), w.add(c), strides, run);
+                for first in (run..k).step_by(run) {
+                    let part = accumulate(zero, x.add(t * k + first), w.add(first * n + c), strides, run);
                     for p in 0..P {
                         for q in 0..Q {
                             total[p][q] = total[p][q].add(part[p][q]);
@@ -258,7 +267,7 @@ unsafe fn transform_inputs<V: Vector>(
                 let from = maps.as_ptr().add(corner + c);
                 let mut half = [[V::zero(); 6]; 6];
                 for column in 0..6 {
-                    let line = std::array::from_fn(|r| V::load(from.add(r * map.padded_row() + column * map.c)));
+                    let line = load_column(from.add(column * map.c), map.padded_row());
                     let line = input_transform(line);
                     for row in 0..6 {
                         half[row][column] = line[row];
@@ -298,7 +307,7 @@ unsafe fn transform_gradients<V: Vector>(
                 let from = maps.as_ptr().add(corner + c);
                 let mut half = [[V::zero(); 4]; 6];
                 for column in 0..4 {
-                    let line = std::array::from_fn(|r| V::load(from.add(r * map.padded_row() + column * map.c)));
+                    let line = load_column(from.add(column * map.c), map.padded_row());
                     let line = output_transform_transposed(line);
                     for row in 0..6 {
                         half[row][column] = line[row];
@@ -324,13 +333,27 @@ unsafe fn transform_output<V: Vector>(from: *const f32, place: usize) -> [[V; 4]
     let mut half = [[V::zero(); 6]; 4];
     for column in 0..6 {
         // SAFETY: the caller's promise.
-        let line = std::array::from_fn(|row| unsafe { V::load(from.add((row * 6 + column) * place)) });
-        let line = output_transform(line);
+        let line = output_transform(unsafe { load_column(from.add(column * place), 6 * place) });
         for row in 0..4 {
             half[row][column] = line[row];
         }
     }
-    half.map(output_transform)
+    let [a, b, c, d] = half;
+    [output_transform(a), output_transform(b), output_transform(c), output_transform(d)]
+}
+
+/// `N` vectors, `step` values apart.
+///
+/// # Safety
+/// `from` is readable there.
+#[inline(always)]
+unsafe fn load_column<V: Vector, const N: usize>(from: *const f32, step: usize) -> [V; N] {
+    let mut column = [V::zero(); N];
+    for (i, value) in column.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        *value = unsafe { V::load(from.add(i * step)) };
+    }
+    column
 }
 
 /// Interpolation points are 0, +-NEAR, +-FAR and infinity. The textbook's 1 and 2 lose three bits more, enough
@@ -396,9 +419,8 @@ pub(crate) fn transform_weights<V: Vector>(weights: &[f32], pairs: usize, out: &
         let mut half = [[V::zero(); 3]; 6];
         for column in 0..3 {
             // SAFETY: `weights` holds nine planes of `pairs` values.
-            let line =
-                std::array::from_fn(|r| unsafe { V::load(weights.as_ptr().add((r * 3 + column) * pairs + i)) });
-            let line = weight_transform(line);
+            let line = unsafe { load_column(weights.as_ptr().add(column * pairs + i), 3 * pairs) };
+            let line = weight_transform::<V>(line);
             for row in 0..6 {
                 half[row][column] = line[row];
             }
@@ -420,9 +442,8 @@ pub(crate) fn transform_weight_gradient<V: Vector>(gradient: &[f32], pairs: usiz
         let mut half = [[V::zero(); 6]; 3];
         for column in 0..6 {
             // SAFETY: `gradient` holds 36 planes of `pairs` values.
-            let line =
-                std::array::from_fn(|r| unsafe { V::load(gradient.as_ptr().add((r * 6 + column) * pairs + i)) });
-            let line = weight_transform_transposed(line);
+            let line = unsafe { load_column(gradient.as_ptr().add(column * pairs + i), 6 * pairs) };
+            let line = weight_transform_transposed::<V>(line);
             for row in 0..3 {
                 half[row][column] = line[row];
             }
@@ -455,8 +476,8 @@ const fn factor_row(factor: f64, point: f64) -> [f32; 3] {
 /// `G w`
 #[inline(always)]
 fn weight_transform<V: Vector>(w: [V; 3]) -> [V; 6] {
-    let even = |row: [f32; 3]| w[0].mul_add(V::splat(row[0]), w[2].mul(V::splat(row[2])));
-    let (near, far) = (even(NEAR_ROW), even(FAR_ROW));
+    let near = weighted(NEAR_ROW[0], w[0], NEAR_ROW[2], w[2]);
+    let far = weighted(FAR_ROW[0], w[0], FAR_ROW[2], w[2]);
     [
         w[0].mul(V::splat(ZERO_FACTOR)),
         w[1].mul_add(V::splat(NEAR_ROW[1]), near),
@@ -472,10 +493,15 @@ fn weight_transform<V: Vector>(w: [V; 3]) -> [V; 6] {
 fn weight_transform_transposed<V: Vector>(u: [V; 6]) -> [V; 3] {
     let (near, far) = (u[1].add(u[2]), u[3].add(u[4]));
     let (near_odd, far_odd) = (u[1].sub(u[2]), u[3].sub(u[4]));
-    let weighted = |i: usize, a: V, b: V| a.mul_add(V::splat(NEAR_ROW[i]), b.mul(V::splat(FAR_ROW[i])));
     [
-        u[0].mul_add(V::splat(ZERO_FACTOR), weighted(0, near, far)),
-        weighted(1, near_odd, far_odd),
-        weighted(2, near, far).add(u[5]),
+        u[0].mul_add(V::splat(ZERO_FACTOR), weighted(NEAR_ROW[0], near, FAR_ROW[0], far)),
+        weighted(NEAR_ROW[1], near_odd, FAR_ROW[1], far_odd),
+        weighted(NEAR_ROW[2], near, FAR_ROW[2], far).add(u[5]),
     ]
+}
+
+/// `a * x + b * y`
+#[inline(always)]
+fn weighted<V: Vector>(a: f32, x: V, b: f32, y: V) -> V {
+    x.mul_add(V::splat(a), y.mul(V::splat(b)))
 }

@@ -1,0 +1,128 @@
+//! Squared Euclidean distances of queries to prototypes.
+
+use crate::error::{KernelError, check_len};
+use crate::linear::rows;
+use crate::simd::{Kernel, Simd, Vector};
+
+/// `out[i][j] = |queries[i] - prototypes[j]|^2` for `queries: [q, dim]`, `prototypes: [n, dim]`, `out: [q, n]`.
+pub fn squared_distances(
+    queries: &[f32],
+    prototypes: &[f32],
+    dim: usize,
+    out: &mut [f32],
+) -> Result<(), KernelError> {
+    let (q, n) = (rows("queries", queries.len(), dim)?, rows("prototypes", prototypes.len(), dim)?);
+    check_len("distances", out.len(), q * n)?;
+    Simd::chosen().run(Distances { queries, prototypes, dim, out });
+    Ok(())
+}
+
+struct Distances<'a> {
+    queries: &'a [f32],
+    prototypes: &'a [f32],
+    dim: usize,
+    out: &'a mut [f32],
+}
+
+impl Kernel for Distances<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let n = self.prototypes.len().checked_div(self.dim).unwrap_or(0);
+        for (i, out) in self.out.chunks_exact_mut(n.max(1)).enumerate() {
+            let query = &self.queries[i * self.dim..(i + 1) * self.dim];
+            for (j, out) in out.iter_mut().enumerate() {
+                let prototype = &self.prototypes[j * self.dim..(j + 1) * self.dim];
+                let mut sum = V::zero();
+                let (a, b) = (query.chunks_exact(V::LANES), prototype.chunks_exact(V::LANES));
+                let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| (x - y) * (x - y)).sum();
+                for (a, b) in a.zip(b) {
+                    // SAFETY: chunks have `LANES` values.
+                    let difference = unsafe { V::load(a.as_ptr()).sub(V::load(b.as_ptr())) };
+                    sum = difference.mul_add(difference, sum);
+                }
+                *out = sum.sum() + rest;
+            }
+        }
+    }
+}
+
+/// Gradients of [`squared_distances`] for `grad: [q, n]`; `grad_queries: [q, dim]` and
+/// `grad_prototypes: [n, dim]` are overwritten.
+pub fn squared_distances_backward(
+    queries: &[f32],
+    prototypes: &[f32],
+    dim: usize,
+    grad: &[f32],
+    grad_queries: &mut [f32],
+    grad_prototypes: &mut [f32],
+) -> Result<(), KernelError> {
+    let (q, n) = (rows("queries", queries.len(), dim)?, rows("prototypes", prototypes.len(), dim)?);
+    check_len("gradient of the distances", grad.len(), q * n)?;
+    check_len("grad_queries", grad_queries.len(), queries.len())?;
+    check_len("grad_prototypes", grad_prototypes.len(), prototypes.len())?;
+    grad_queries.fill(0.0);
+    grad_prototypes.fill(0.0);
+    for i in 0..q {
+        let (query, grad_query) = (&queries[i * dim..][..dim], &mut grad_queries[i * dim..][..dim]);
+        for j in 0..n {
+            let factor = 2.0 * grad[i * n + j];
+            let prototype = &prototypes[j * dim..][..dim];
+            let grad_prototype = &mut grad_prototypes[j * dim..][..dim];
+            for k in 0..dim {
+                let step = factor * (query[k] - prototype[k]);
+                grad_query[k] += step;
+                grad_prototype[k] -= step;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_and_gradients_agree_with_the_definition() {
+        for (q, n, dim) in [(1, 1, 1), (3, 2, 7), (5, 4, 64), (2, 3, 19)] {
+            let queries: Vec<f32> = (0..q * dim).map(|i| (i as f32 * 0.37).sin()).collect();
+            let prototypes: Vec<f32> = (0..n * dim).map(|i| (i as f32 * 0.91).cos()).collect();
+            let mut out = vec![0.0; q * n];
+            squared_distances(&queries, &prototypes, dim, &mut out).unwrap();
+            let grad: Vec<f32> = (0..q * n).map(|i| i as f32 - 1.5).collect();
+            let (mut gq, mut gp) = (vec![7.0; q * dim], vec![7.0; n * dim]);
+            squared_distances_backward(&queries, &prototypes, dim, &grad, &mut gq, &mut gp).unwrap();
+            let objective = |queries: &[f32], prototypes: &[f32]| -> f64 {
+                let mut total = 0.0;
+                for i in 0..q {
+                    for j in 0..n {
+                        let d: f64 = (0..dim)
+                            .map(|k| (f64::from(queries[i * dim + k]) - f64::from(prototypes[j * dim + k])).powi(2))
+                            .sum();
+                        total += d * f64::from(grad[i * n + j]);
+                    }
+                }
+                total
+            };
+            for (at, &g) in gq.iter().enumerate() {
+                let mut up = queries.clone();
+                let mut down = queries.clone();
+                up[at] += 0.5;
+                down[at] -= 0.5;
+                let expected = objective(&up, &prototypes) - objective(&down, &prototypes);
+                assert!((f64::from(g) - expected).abs() < 1e-3);
+            }
+            for (at, &g) in gp.iter().enumerate() {
+                let mut up = prototypes.clone();
+                let mut down = prototypes.clone();
+                up[at] += 0.5;
+                down[at] -= 0.5;
+                let expected = objective(&queries, &up) - objective(&queries, &down);
+                assert!((f64::from(g) - expected).abs() < 1e-3);
+            }
+            let d: f64 = out.iter().zip(&grad).map(|(d, g)| f64::from(*d) * f64::from(*g)).sum();
+            assert!((d - objective(&queries, &prototypes)).abs() < 1e-3);
+        }
+    }
+}

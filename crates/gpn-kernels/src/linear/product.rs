@@ -1,0 +1,98 @@
+//! Matrix product in register tiles.
+
+use rayon::prelude::*;
+
+use crate::simd::{Kernel, Simd, Vector};
+use crate::tile::{Strides, accumulate, store};
+
+/// `c[i][j] = sum over k < steps of a[i * a_row + k * a_step] * b[k * columns + j]`
+pub(super) struct Product<'a> {
+    pub(super) a: &'a [f32],
+    pub(super) a_row: usize,
+    pub(super) a_step: usize,
+    pub(super) b: &'a [f32],
+    pub(super) steps: usize,
+    pub(super) columns: usize,
+}
+
+/// Rows of the result that one task computes.
+const ROWS_PER_TASK: usize = 32;
+
+impl Product<'_> {
+    /// Writes every row of `c`. Each value is summed by one thread, so threads do not change it.
+    pub(super) fn run(&self, c: &mut [f32]) {
+        if c.is_empty() {
+            return;
+        }
+        let rows = c.len() / self.columns;
+        assert!(self.steps == 0 || self.b.len() >= self.steps * self.columns);
+        assert!(self.steps == 0 || self.a.len() > (rows - 1) * self.a_row + (self.steps - 1) * self.a_step);
+        let simd = Simd::chosen();
+        c.par_chunks_mut(ROWS_PER_TASK * self.columns).enumerate().for_each(|(task, out)| {
+            simd.run(Rows { product: self, first: task * ROWS_PER_TASK, out });
+        });
+    }
+}
+
+struct Rows<'a> {
+    product: &'a Product<'a>,
+    first: usize,
+    out: &'a mut [f32],
+}
+
+impl Kernel for Rows<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector>(mut self) {
+        let rows = self.out.len() / self.product.columns;
+        let wide = 2 * V::LANES;
+        let columns = self.product.columns / wide * wide;
+        for j in (0..columns).step_by(wide) {
+            let mut i = 0;
+            while i < rows {
+                // SAFETY: the tile is inside the product, whose lengths `Product::run` checked.
+                i += unsafe {
+                    match (V::LANES, rows - i) {
+                        (16, 8..) => self.tile::<V, 8>(i, j),
+                        (_, 4..) => self.tile::<V, 4>(i, j),
+                        _ => self.tile::<V, 1>(i, j),
+                    }
+                };
+            }
+        }
+        self.last_columns(columns, rows);
+    }
+}
+
+impl Rows<'_> {
+    /// # Safety
+    /// Rows `i .. i + P` and columns `j .. j + 2 * LANES` are inside the result.
+    #[inline(always)]
+    unsafe fn tile<V: Vector, const P: usize>(&mut self, i: usize, j: usize) -> usize {
+        let p = self.product;
+        let strides = Strides { x_row: p.a_row, x_step: p.a_step, w_step: p.columns };
+        // SAFETY: the caller's promise and the lengths checked in `Product::run`.
+        unsafe {
+            let a = p.a.as_ptr().add((self.first + i) * p.a_row);
+            let acc: [[V; 2]; P] = accumulate([[V::zero(); 2]; P], a, p.b.as_ptr().add(j), strides, p.steps);
+            store(&acc, self.out.as_mut_ptr().add(i * p.columns + j), p.columns, P);
+        }
+        P
+    }
+
+    /// The columns that fill no tile.
+    #[inline(always)]
+    fn last_columns(&mut self, begin: usize, rows: usize) {
+        let p = self.product;
+        for i in 0..rows {
+            let out = &mut self.out[i * p.columns + begin..(i + 1) * p.columns];
+            out.fill(0.0);
+            for k in 0..p.steps {
+                let a = p.a[(self.first + i) * p.a_row + k * p.a_step];
+                for (sum, b) in out.iter_mut().zip(&p.b[k * p.columns + begin..]) {
+                    *sum += a * b;
+                }
+            }
+        }
+    }
+}
