@@ -17,8 +17,7 @@ const STREAM: u64 = 0x6d6f_6465_6c00_0000;
 
 /// First values of the tensor that is number `index` of its network. Depends on `seed`, `index` and shape alone.
 pub(crate) fn first_values(info: &TensorInfo, index: usize, seed: u64) -> Vec<f32> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(STREAM + index as u64);
+    let mut rng = stream(index, seed);
     match info.shape[..] {
         [out, _, kernel_height, kernel_width] => {
             let deviation = (2.0 / (kernel_height * kernel_width * out) as f64).sqrt();
@@ -31,6 +30,17 @@ pub(crate) fn first_values(info: &TensorInfo, index: usize, seed: u64) -> Vec<f3
         _ if info.name.ends_with("weight") || info.name.ends_with("running_var") => vec![1.0; info.numel()],
         _ => vec![0.0; info.numel()],
     }
+}
+
+/// Normal first values of a stated deviation.
+pub(crate) fn normal_values(info: &TensorInfo, index: usize, seed: u64, deviation: f64) -> Vec<f32> {
+    normal(&mut stream(index, seed), info.numel(), deviation)
+}
+
+fn stream(index: usize, seed: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(STREAM + index as u64);
+    rng
 }
 
 /// A number in `(0, 1]` with 53 random bits.

@@ -9,6 +9,7 @@
 //! | [`Embedder`] | a backbone with its parameters and batch-norm buffers: forward, backward, fast embedding |
 //! | [`BackboneKind`], [`BackboneConfig`] | which backbone: `resnet08`, `resnet20`, `conv4`, `resnet12`, `mlp`, `identity` |
 //! | [`ClassifierHead`] | linear classifier with cross entropy, for the auxiliary task |
+//! | [`Propagator`] | the gated propagation of prototypes over a task's class graph |
 //! | [`distance_loss`] | cross entropy over squared distances to prototypes, for episodes |
 //! | [`Adam`], [`StepDecay`] | the optimiser over named tensors, and the learning rate over time |
 //! | [`Weights`], [`save_weights`] | safetensors files with PyTorch's parameter names |
@@ -49,9 +50,13 @@ mod engine;
 mod error;
 mod head;
 mod init;
+mod matmul;
 mod nearest_name;
 mod optim;
+pub mod propagation;
+mod propagator;
 mod tensors;
+mod vector;
 mod weights;
 
 pub use backbone::{
@@ -65,5 +70,7 @@ pub use engine::EngineChoice;
 pub use error::{ModelError, Result};
 pub use head::{ClassifierHead, HeadPass};
 pub use optim::{Adam, AdamConfig, StepDecay, Update};
+pub use propagation::{PropagationConfig, PropagationGraph};
+pub use propagator::Propagator;
 pub use tensors::{NamedTensor, TensorInfo, TensorList};
 pub use weights::{Weights, save as save_weights};

@@ -29,7 +29,7 @@ pub struct TensorList {
 
 impl TensorList {
     /// Tensors of the given names and shapes with values from `fill(index, info)`.
-    pub(crate) fn new(infos: Vec<TensorInfo>, mut fill: impl FnMut(usize, &TensorInfo) -> Vec<f32>) -> Self {
+    pub fn new(infos: Vec<TensorInfo>, mut fill: impl FnMut(usize, &TensorInfo) -> Vec<f32>) -> Self {
         let values = infos.iter().enumerate().map(|(index, info)| fill(index, info)).collect();
         Self { infos, values }
     }

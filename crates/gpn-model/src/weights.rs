@@ -14,7 +14,7 @@ use safetensors::{Dtype, SafeTensors, View};
 use crate::embedder::Embedder;
 use crate::error::{ModelError, Result};
 use crate::head::{ClassifierHead, HEAD_NAMES};
-use crate::tensors::{NamedTensor, TensorInfo};
+use crate::tensors::{NamedTensor, TensorInfo, TensorList};
 
 /// Key under which [`save`] keeps its metadata. One key only: several would be written in random order.
 const METADATA_KEY: &str = "gpn";
@@ -123,6 +123,15 @@ impl Weights {
         }
         head.replace_parameters(|info| self.tensors[&format!("{prefix}{}", info.name)].values.clone());
         Ok(())
+    }
+
+    /// The tensors of the given full names and shapes; those that do not fit are listed in one error for `user`.
+    pub fn tensors_for(&self, infos: &[TensorInfo], user: &str) -> Result<TensorList> {
+        let problems: Vec<String> = infos.iter().filter_map(|info| self.problem("", info)).collect();
+        if !problems.is_empty() {
+            return Err(ModelError::WeightsDoNotFit { place: format!("{} for {user}", self.place), problems });
+        }
+        Ok(TensorList::new(infos.to_vec(), |_, info| self.tensors[&info.name].values.clone()))
     }
 
     /// The prefix of backbone tensors: the first that any tensor has.
