@@ -63,6 +63,8 @@ pub struct DataSet {
     pub training: usize,
     /// The graph of these classes, all others contracted away; node i is class i.
     pub graph: Taxonomy,
+    /// The graph of the training classes alone; node i is class i.
+    pub training_graph: Taxonomy,
 }
 
 /// A benchmark directory, opened.
@@ -157,11 +159,13 @@ impl Benchmark {
     pub fn data_set(&self, split: Split) -> DataSet {
         let mut rows = self.rows_of(Split::Train);
         let training = rows.len();
-        if split != Split::Train {
-            rows.extend(self.rows_of(split));
+        let training_graph = contract(&self.taxonomy, &nodes(&rows));
+        if split == Split::Train {
+            return DataSet { rows, training, graph: training_graph.clone(), training_graph };
         }
+        rows.extend(self.rows_of(split));
         let graph = contract(&self.taxonomy, &nodes(&rows));
-        DataSet { rows, training, graph }
+        DataSet { rows, training, graph, training_graph }
     }
 
     /// The graph of one side's classes and the root, all others contracted away.

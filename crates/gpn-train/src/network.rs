@@ -1,0 +1,209 @@
+//! All that is trained: backbone, classifier of the auxiliary task, and propagation.
+
+use gpn_model::{
+    Adam, BackboneConfig, ClassifierHead, Device, Embedder, InputShape, NamedTensor, PropagationConfig, Propagator,
+    Weights, distance_loss,
+};
+
+use crate::error::TrainError;
+use crate::memory::Memory;
+use crate::pathways::{SpanningTree, Surroundings};
+
+/// The network of a run.
+pub struct Network {
+    /// Samples to embeddings.
+    pub embedder: Embedder,
+    /// The linear classifier over all training classes.
+    pub head: ClassifierHead,
+    /// Prototypes to better prototypes.
+    pub propagator: Propagator,
+}
+
+/// The shape of a few-shot step: what its inputs are and how it is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct EpisodeShape {
+    /// Target classes.
+    pub way: usize,
+    /// Labelled samples of each.
+    pub shot: usize,
+    /// Weight of the prototype before propagation.
+    pub lambda: f32,
+    /// How the graph is thinned.
+    pub tree: SpanningTree,
+    /// Whether the loss moves the embeddings of support samples too.
+    pub through_prototypes: bool,
+}
+
+/// What came of a training step.
+#[derive(Clone, Debug)]
+pub struct StepResult {
+    /// Mean loss.
+    pub loss: f32,
+    /// Share of queries (or samples) classified correctly.
+    pub accuracy: f32,
+}
+
+impl Network {
+    /// A network with fresh parameters, which depend on the seed alone.
+    pub fn new(
+        backbone: &BackboneConfig,
+        propagation: PropagationConfig,
+        input: InputShape,
+        classes: usize,
+        device: &Device,
+        seed: u64,
+    ) -> Result<Self, TrainError> {
+        let embedder = Embedder::new(backbone, input, device, seed)?;
+        let dim = embedder.embedding_len();
+        Ok(Self {
+            head: ClassifierHead::new(dim, classes, device, seed)?,
+            propagator: Propagator::new(propagation, dim, seed)?,
+            embedder,
+        })
+    }
+
+    /// One step of the auxiliary task: cross entropy over all training classes.
+    pub fn auxiliary_step(
+        &mut self,
+        inputs: &[f32],
+        labels: &[usize],
+        adam: &mut Adam,
+        rate: f64,
+        episode: u64,
+    ) -> Result<StepResult, TrainError> {
+        let embeddings = self.embedder.forward_train(inputs)?;
+        let pass = self.head.forward_backward(&embeddings, labels)?;
+        self.embedder.backward(&pass.grad_embeddings)?;
+        let mut updates = self.embedder.updates();
+        updates.extend(self.head.updates());
+        adam.step(&mut updates, rate, episode)?;
+        Ok(StepResult { loss: pass.loss, accuracy: accuracy(&pass.logits, labels) })
+    }
+
+    /// The gradients of one few-shot task, left in embedder and propagator.
+    ///
+    /// `inputs` are the support samples, class by class, then the queries, class by class: as many for each class.
+    /// Without surroundings the prototypes are not propagated: a Prototypical Network.
+    pub fn few_shot_gradients(
+        &mut self,
+        inputs: &[f32],
+        shape: EpisodeShape,
+        surroundings: Option<&Surroundings>,
+        memory: &Memory,
+    ) -> Result<StepResult, TrainError> {
+        let EpisodeShape { way, shot, lambda, .. } = shape;
+        let dim = self.embedder.embedding_len();
+        let embeddings = self.embedder.forward_train(inputs)?;
+        let (support, queries) = embeddings.split_at(way * shot * dim);
+        let per_class = queries.len() / dim / way;
+        let labels: Vec<usize> = (0..way).flat_map(|class| std::iter::repeat_n(class, per_class)).collect();
+        let first = class_means(support, shot, dim);
+
+        let propagated = surroundings.map(|surroundings| {
+            let prototypes = with_memory(surroundings, &first, memory);
+            let graph = surroundings.thinned(shape.tree, &prototypes);
+            let tape = self.propagator.forward(&graph, &prototypes);
+            (graph, tape)
+        });
+        let last = propagated.as_ref().map_or(&first[..], |(graph, tape)| tape.result(graph));
+        let mixed = mix(lambda, &first, last);
+        let pass = distance_loss(queries, &mixed, &labels, dim)?;
+
+        let mut first_grads: Vec<f32> = pass.grad_prototypes.iter().map(|grad| lambda * grad).collect();
+        let last_grads: Vec<f32> = pass.grad_prototypes.iter().map(|grad| (1.0 - lambda) * grad).collect();
+        let through = match &propagated {
+            Some((graph, tape)) => self.propagator.backward(graph, tape, &last_grads),
+            None => last_grads,
+        };
+        for (grad, through) in first_grads.iter_mut().zip(through) {
+            *grad += through;
+        }
+        let mut grads = vec![0.0; support.len()];
+        if shape.through_prototypes {
+            for (sample, grad) in grads.chunks_exact_mut(dim).enumerate() {
+                let class = &first_grads[sample / shot * dim..][..dim];
+                grad.iter_mut().zip(class).for_each(|(grad, class)| *grad = class / shot as f32);
+            }
+        }
+        grads.extend(pass.grad_queries);
+        self.embedder.backward(&grads)?;
+        Ok(StepResult { loss: pass.loss, accuracy: accuracy(&pass.logits, &labels) })
+    }
+
+    /// One few-shot step: [`few_shot_gradients`](Self::few_shot_gradients) and a step of the optimiser.
+    #[expect(clippy::too_many_arguments, reason = "a step is what it takes")]
+    pub fn few_shot_step(
+        &mut self,
+        inputs: &[f32],
+        shape: EpisodeShape,
+        surroundings: Option<&Surroundings>,
+        memory: &Memory,
+        adam: &mut Adam,
+        rate: f64,
+        episode: u64,
+    ) -> Result<StepResult, TrainError> {
+        let result = self.few_shot_gradients(inputs, shape, surroundings, memory)?;
+        let mut updates = self.embedder.updates();
+        if surroundings.is_some() {
+            updates.extend(self.propagator.updates());
+        }
+        adam.step(&mut updates, rate, episode)?;
+        Ok(result)
+    }
+
+    /// All tensors of the network: backbone, batch-norm buffers, classifier, propagation.
+    pub fn state(&self) -> impl Iterator<Item = NamedTensor<'_>> {
+        self.embedder.state().chain(self.head.parameters().iter()).chain(self.propagator.parameters().iter())
+    }
+
+    /// Takes all tensors from a weight file.
+    pub fn load(&mut self, weights: &Weights) -> Result<(), TrainError> {
+        weights.load(&mut self.embedder)?;
+        weights.load_head(&mut self.head)?;
+        self.propagator.load(weights)?;
+        Ok(())
+    }
+}
+
+/// The mean of each `shot` rows: `[way * shot, dim]` to `[way, dim]`.
+pub fn class_means(support: &[f32], shot: usize, dim: usize) -> Vec<f32> {
+    let mut means = Vec::with_capacity(support.len() / shot);
+    for class in support.chunks_exact(shot * dim) {
+        for feature in 0..dim {
+            let sum: f64 = class.iter().skip(feature).step_by(dim).map(|&value| f64::from(value)).sum();
+            means.push((sum / shot as f64) as f32);
+        }
+    }
+    means
+}
+
+/// The prototypes of all nodes: the targets' own, and the memory's of the others.
+pub fn with_memory(surroundings: &Surroundings, targets: &[f32], memory: &Memory) -> Vec<f32> {
+    let mut prototypes = targets.to_vec();
+    for &class in &surroundings.classes[targets.len() / memory.dim.max(1)..] {
+        prototypes.extend(memory.of(class));
+    }
+    prototypes
+}
+
+/// `lambda * first + (1 - lambda) * last`.
+pub fn mix(lambda: f32, first: &[f32], last: &[f32]) -> Vec<f32> {
+    first.iter().zip(last).map(|(first, last)| lambda * first + (1.0 - lambda) * last).collect()
+}
+
+/// Share of rows of `logits: [n, classes]` whose highest entry is the label; of equal ones the first counts.
+pub fn accuracy(logits: &[f32], labels: &[usize]) -> f32 {
+    let classes = logits.len() / labels.len().max(1);
+    let hits = logits.chunks_exact(classes.max(1)).zip(labels).filter(|(row, label)| highest(row) == **label).count();
+    hits as f32 / labels.len().max(1) as f32
+}
+
+fn highest(row: &[f32]) -> usize {
+    let mut best = 0;
+    for (place, value) in row.iter().enumerate() {
+        if *value > row[best] {
+            best = place;
+        }
+    }
+    best
+}

@@ -1,0 +1,215 @@
+//! Which graph a task propagates on: the classes near its targets, thinned to a spanning tree.
+
+use gpn_data::rng::Stream;
+use gpn_model::PropagationGraph;
+use gpn_taxonomy::{HopSearch, LinkAs, Node, Prefer, TaskGraph, Taxonomy, contract, link, spanning_forest, task_graph};
+use serde::{Deserialize, Serialize};
+
+/// How the graph of a task is thinned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpanningTree {
+    /// The tree of shortest edges, by Euclidean distance of the task's prototypes.
+    #[default]
+    Nearest,
+    /// The tree of the strongest relations, by cosine of the prototypes.
+    Cosine,
+    /// No tree: all edges.
+    Off,
+}
+
+/// Settings of the graph a task propagates on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PathwayConfig {
+    /// How edges are thinned. Default `nearest`.
+    pub spanning_tree: SpanningTree,
+    /// Halve lists of parents or children longer than five at random, in training. Default false.
+    pub halve_lists: bool,
+    /// Without a hierarchy, nearest training classes that a new class is linked to. Default 2.
+    pub nearest: usize,
+}
+
+impl Default for PathwayConfig {
+    fn default() -> Self {
+        Self { spanning_tree: SpanningTree::default(), halve_lists: false, nearest: 2 }
+    }
+}
+
+/// The classes around a task's targets, before thinning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The class of each node, targets first.
+    pub classes: Vec<u32>,
+    targets: usize,
+    /// `(parent, child)` rows.
+    edges: Vec<(u32, u32)>,
+}
+
+impl Surroundings {
+    /// In training: the targets and everything within `hops` of them on the graph of training classes.
+    pub fn in_training(
+        graph: &Taxonomy,
+        targets: &[u32],
+        hops: usize,
+        halve: Option<&mut Stream>,
+        search: &mut HopSearch,
+    ) -> Self {
+        let found = match halve {
+            None => task_graph(graph, targets, hops, None, search),
+            Some(stream) => {
+                let mut choose = |list: &[Node], count: usize, chosen: &mut Vec<Node>| {
+                    chosen.extend(stream.choose(list, count));
+                };
+                task_graph(graph, targets, hops, Some(&mut choose), search)
+            }
+        };
+        Self::new(found, targets.len())
+    }
+
+    /// In a test with known hierarchy: on the graph of training classes and targets, from which the other test classes
+    /// are contracted away. Classes below `training` are training classes.
+    pub fn known(graph: &Taxonomy, training: usize, targets: &[u32], hops: usize) -> Self {
+        let mut kept: Vec<Node> = (0..training as u32).collect();
+        kept.extend(targets.iter().filter(|&&target| target as usize >= training));
+        let pruned = contract(graph, &kept);
+        let row = |class: u32| -> Node {
+            let place = kept[training..].iter().position(|&kept| kept == class);
+            place.map_or(class, |place| (training + place) as u32)
+        };
+        let rows: Vec<Node> = targets.iter().map(|&target| row(target)).collect();
+        let mut found = task_graph(&pruned, &rows, hops, None, &mut HopSearch::new(&pruned));
+        for node in &mut found.nodes {
+            *node = kept[*node as usize];
+        }
+        Self::new(found, targets.len())
+    }
+
+    /// In a test with unknown hierarchy: each target is linked to the training classes `nearest` lists for it, and the
+    /// hops are taken from those.
+    pub fn unknown(
+        graph: &Taxonomy,
+        targets: &[u32],
+        nearest: &[Vec<u32>],
+        hops: usize,
+    ) -> Result<Self, gpn_taxonomy::TaxonomyError> {
+        let names: Vec<String> = (0..targets.len()).map(|target| format!("\u{0}target {target}")).collect();
+        let new: Vec<(&str, &[Node])> =
+            names.iter().zip(nearest).map(|(name, near)| (name.as_str(), near.as_slice())).collect();
+        let linked = link(graph, &new, LinkAs::Parent)?;
+        let rows: Vec<Node> = (graph.len() as u32..linked.len() as u32).collect();
+        let mut found = task_graph(&linked, &rows, hops + 1, None, &mut HopSearch::new(&linked));
+        found.nodes[..targets.len()].copy_from_slice(targets);
+        Ok(Self::new(found, targets.len()))
+    }
+
+    fn new(found: TaskGraph, targets: usize) -> Self {
+        Self { classes: found.nodes, targets, edges: found.edges }
+    }
+
+    /// The graph to propagate on, thinned by the prototypes `[nodes, dim]`.
+    pub fn thinned(&self, tree: SpanningTree, prototypes: &[f32]) -> PropagationGraph {
+        let nodes = self.classes.len();
+        let backward: Vec<(u32, u32)> = self.edges.clone();
+        let mut forward: Vec<(u32, u32)> = self.edges.iter().map(|&(parent, child)| (child, parent)).collect();
+        forward.sort_unstable();
+        let thin = |pairs: Vec<(u32, u32)>| -> Vec<(u32, u32)> {
+            let (weights, prefer): (Vec<f32>, Prefer) = match tree {
+                SpanningTree::Off => return pairs,
+                SpanningTree::Nearest => (weigh(&pairs, nodes, prototypes, distance), Prefer::Light),
+                SpanningTree::Cosine => (weigh(&pairs, nodes, prototypes, cosine), Prefer::Heavy),
+            };
+            spanning_forest(nodes, &pairs, &weights, prefer).into_iter().map(|edge| pairs[edge]).collect()
+        };
+        PropagationGraph::new(nodes, self.targets, thin(forward), thin(backward))
+    }
+}
+
+fn weigh(pairs: &[(u32, u32)], nodes: usize, prototypes: &[f32], of: fn(&[f32], &[f32]) -> f32) -> Vec<f32> {
+    let dim = prototypes.len() / nodes.max(1);
+    let row = |node: u32| &prototypes[node as usize * dim..][..dim];
+    pairs.iter().map(|&(a, b)| of(row(a), row(b))).collect()
+}
+
+fn distance(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt()
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    let dot = |x: &[f32], y: &[f32]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f32>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt().max(1e-8)
+}
+
+/// The `count` rows of `memory: [classes, dim]` nearest to each row of `prototypes: [targets, dim]`, nearest first;
+/// of equally near ones the first.
+pub fn nearest_classes(memory: &[f32], prototypes: &[f32], dim: usize, count: usize) -> Vec<Vec<u32>> {
+    prototypes
+        .chunks_exact(dim)
+        .map(|prototype| {
+            let mut ranked: Vec<(f32, u32)> =
+                memory.chunks_exact(dim).map(|row| distance(row, prototype)).zip(0..).collect();
+            let count = count.min(ranked.len());
+            if count < ranked.len() {
+                ranked.select_nth_unstable_by(count, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            }
+            ranked.truncate(count);
+            ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            ranked.into_iter().map(|(_, class)| class).collect()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gpn_model::propagation::Direction;
+    use gpn_taxonomy::TaxonomyBuilder;
+
+    use super::*;
+
+    /// 0 animal > 1 cat, 2 dog > 3 mastiff; 4 pet > 1, 2.
+    fn animals() -> Taxonomy {
+        let mut builder = TaxonomyBuilder::new();
+        let nodes = ["animal", "cat", "dog", "mastiff", "pet"].map(|id| builder.add_class(id));
+        for (parent, child) in [(0, 1), (0, 2), (2, 3), (4, 1), (4, 2)] {
+            builder.add_edge(nodes[parent], nodes[child], None);
+        }
+        builder.build().unwrap().taxonomy
+    }
+
+    #[test]
+    fn a_tree_keeps_the_nearest_edges_in_both_directions() {
+        let graph = animals();
+        let found = Surroundings::in_training(&graph, &[1], 2, None, &mut HopSearch::new(&graph));
+        assert_eq!(found.classes, [1, 0, 2, 4]);
+        // cat 0.0, animal 1.0, dog 1.5, pet 9.0: the edge pet-cat (9) closes no tree cheaper than pet-dog (7.5).
+        let thinned = found.thinned(SpanningTree::Nearest, &[0.0, 1.0, 1.5, 9.0]);
+        assert_eq!(thinned.senders(Direction::FromParents).to(0), [1]);
+        assert_eq!(thinned.senders(Direction::FromChildren).to(1), [0, 2]);
+        assert_eq!(thinned.senders(Direction::FromChildren).to(3), [2]);
+        let whole = found.thinned(SpanningTree::Off, &[0.0; 4]);
+        assert_eq!(whole.senders(Direction::FromParents).to(0), [1, 3]);
+    }
+
+    #[test]
+    fn other_test_classes_are_contracted_away() {
+        // Training: animal, cat. Targets: mastiff. Dog and pet are test classes of other tasks.
+        let found = Surroundings::known(&animals(), 2, &[3], 1);
+        assert_eq!(found.classes, [3, 0]);
+    }
+
+    #[test]
+    fn unknown_targets_hear_from_their_nearest_classes() {
+        let graph = animals();
+        let found = Surroundings::unknown(&graph, &[77], &[vec![3]], 1).unwrap();
+        assert_eq!(found.classes, [77, 2, 3]);
+        let thinned = found.thinned(SpanningTree::Off, &[0.0; 3]);
+        assert_eq!(thinned.senders(Direction::Both).to(0), [2]);
+    }
+
+    #[test]
+    fn nearest_classes_come_in_order() {
+        let memory = [0.0, 5.0, 2.0, 2.5];
+        assert_eq!(nearest_classes(&memory, &[2.1, 4.0], 1, 2), [vec![2, 3], vec![1, 3]]);
+        assert_eq!(nearest_classes(&memory, &[0.0], 1, 9)[0].len(), 4);
+    }
+}

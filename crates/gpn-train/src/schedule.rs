@@ -1,0 +1,114 @@
+//! What changes over the course of training: the auxiliary task, lambda and the learning rate.
+
+use gpn_data::rng::{Purpose, Stream};
+use gpn_model::StepDecay;
+use serde::{Deserialize, Serialize};
+
+/// What an episode does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// One batch of the auxiliary classification task.
+    Auxiliary,
+    /// One few-shot task.
+    FewShot,
+}
+
+/// Settings of the course of training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScheduleConfig {
+    /// Train on the auxiliary task with probability `0.9^(20 t / episodes)`. Default true.
+    pub auxiliary: bool,
+    /// Weight of the prototype before propagation falls from 1 to 0 over the run; otherwise it is always `lambda`. Default true.
+    pub anneal_lambda: bool,
+    /// Weight of the prototype before propagation where it is not annealed. Default 0.
+    pub lambda: f32,
+    /// Episodes between two changes of lambda. Default 1.
+    pub lambda_every: u64,
+    /// The learning rate's fall counts few-shot episodes only. Default false.
+    pub count_few_shot_only: bool,
+}
+
+impl Default for ScheduleConfig {
+    fn default() -> Self {
+        Self { auxiliary: true, anneal_lambda: true, lambda: 0.0, lambda_every: 1, count_few_shot_only: false }
+    }
+}
+
+/// The course of one run.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    config: ScheduleConfig,
+    rate: StepDecay,
+    episodes: u64,
+    seed: u64,
+}
+
+impl Schedule {
+    /// The course of a run of `episodes`.
+    pub fn new(config: ScheduleConfig, rate: StepDecay, episodes: u64, seed: u64) -> Self {
+        Self { config, rate, episodes, seed }
+    }
+
+    /// What episode `t` does: drawn from the episode's own stream, so that it depends on nothing before it.
+    pub fn kind(&self, t: u64) -> StepKind {
+        let probability = 0.9_f64.powf(20.0 * self.progress(t));
+        let drawn = Stream::new(self.seed, Purpose::Step, t).unit();
+        if self.config.auxiliary && drawn < probability { StepKind::Auxiliary } else { StepKind::FewShot }
+    }
+
+    /// Weight of the prototype before propagation in episode `t`.
+    pub fn lambda(&self, t: u64) -> f32 {
+        if !self.config.anneal_lambda {
+            return self.config.lambda;
+        }
+        let every = self.config.lambda_every.max(1);
+        (1.0 - self.progress(t / every * every)) as f32
+    }
+
+    /// Learning rate of episode `t`, before which `few_shot` few-shot episodes were taken.
+    pub fn rate(&self, t: u64, few_shot: u64) -> f64 {
+        self.rate.rate(if self.config.count_few_shot_only { few_shot } else { t })
+    }
+
+    fn progress(&self, t: u64) -> f64 {
+        t as f64 / self.episodes.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(config: ScheduleConfig) -> Schedule {
+        Schedule::new(config, StepDecay::default(), 10_000, 1)
+    }
+
+    #[test]
+    fn about_forty_percent_of_episodes_are_auxiliary() {
+        let schedule = schedule(ScheduleConfig::default());
+        let auxiliary = |range: std::ops::Range<u64>| {
+            range.filter(|&t| schedule.kind(t) == StepKind::Auxiliary).count()
+        };
+        // The mean of 0.9^(20 x) over x in 0..1 is 0.4169.
+        assert!((4_000..4_340).contains(&auxiliary(0..10_000)));
+        assert!(auxiliary(0..500) > 450);
+        assert!(auxiliary(9_500..10_000) < 100);
+    }
+
+    #[test]
+    fn lambda_falls_in_steps() {
+        let config = ScheduleConfig { lambda_every: 100, ..ScheduleConfig::default() };
+        let schedule = schedule(config);
+        assert_eq!([0, 99, 100, 5_000, 5_050].map(|t| schedule.lambda(t)), [1.0, 1.0, 0.99, 0.5, 0.5]);
+    }
+
+    #[test]
+    fn the_rate_may_count_few_shot_episodes_only() {
+        let count = |count_few_shot_only| {
+            let config = ScheduleConfig { count_few_shot_only, ..ScheduleConfig::default() };
+            schedule(config).rate(25_000, 15_000)
+        };
+        assert!((count(false) - 0.9e-3).abs() < 1e-12 && (count(true) - 1e-3).abs() < 1e-12);
+    }
+}
