@@ -29,10 +29,9 @@ pub(crate) enum Output<'a> {
 /// Convolves the padded maps of a group of images.
 pub(crate) struct Convolve<'a> {
     pub(crate) shape: &'a ConvShape,
-    pub(crate) direction: Direction,
     pub(crate) maps: &'a [f32],
     pub(crate) images: usize,
-    /// As left by [`PackWeights`] for the same shape and direction.
+    /// As left by [`PackWeights`] for the same shape and the direction of the output.
     pub(crate) weights: &'a [f32],
     pub(crate) work: Workspace<'a>,
     pub(crate) output: Output<'a>,
@@ -85,7 +84,6 @@ fn feed<V: Vector, E: Epilogue<V>>(dense: &[f32], map: Map, epilogue: &mut E) {
 /// What a convolution reads, apart from its epilogue.
 struct Operands<'a> {
     shape: &'a ConvShape,
-    direction: Direction,
     maps: &'a [f32],
     images: usize,
     weights: &'a [f32],
@@ -96,8 +94,8 @@ impl Kernel for Convolve<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Convolve { shape, direction, maps, images, weights, work, output } = self;
-        let operands = Operands { shape, direction, maps, images, weights, work };
+        let Convolve { shape, maps, images, weights, work, output } = self;
+        let operands = Operands { shape, maps, images, weights, work };
         match output {
             Output::Keep(mut e) => {
                 assert!(e.out.len() >= images * e.map.len());
@@ -125,16 +123,20 @@ impl Operands<'_> {
     #[inline(always)]
     fn run<V: Vector, E: Epilogue<V>>(mut self, epilogue: &mut E) {
         let (shape, maps, images, weights) = (self.shape, self.maps, self.images, self.weights);
-        let (from, to) = match self.direction {
-            Direction::Forward => (shape.input, shape.output),
-            Direction::Backward => (shape.output, shape.input_gradient()),
-        };
-        if shape.uses_winograd() {
-            let is_precise = self.direction == Direction::Forward;
-            winograd::convolve::<V, E>(from, to, maps, images, weights, is_precise, &mut self.work, epilogue);
-        } else if self.direction == Direction::Backward && shape.stride == 2 {
-            direct::convolve_strided_backward::<V, E>(shape, maps, images, weights, epilogue);
+        if E::IS_BACKWARD {
+            let (from, to) = (shape.output, shape.input_gradient());
+            if shape.uses_winograd() {
+                winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
+            } else if shape.stride == 2 {
+                direct::convolve_strided_backward::<V, E>(shape, maps, images, weights, epilogue);
+            } else {
+                direct::convolve::<V, E>(from, to, 1, maps, images, weights, epilogue);
+            }
+        } else if shape.uses_winograd() {
+            let (from, to) = (shape.input, shape.output);
+            winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
         } else {
+            let (from, to) = (shape.input, shape.output);
             direct::convolve::<V, E>(from, to, shape.stride, maps, images, weights, epilogue);
         }
     }
@@ -232,6 +234,155 @@ impl Kernel for FinishWeightGradient<'_> {
             winograd::transform_weight_gradient::<V>(self.gradient, pairs, self.out);
         } else {
             self.out[..9 * pairs].copy_from_slice(&self.gradient[..9 * pairs]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::CHANNEL_BLOCK;
+    use crate::simd::Simd;
+    use crate::winograd::workspace_len;
+
+    fn values(n: usize, seed: usize) -> Vec<f32> {
+        (0..n).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.5 - 1.0).collect()
+    }
+
+    /// Padded maps from `[images, channels, h, w]`.
+    fn pad(map: Map, channels: usize, data: &[f32]) -> Vec<f32> {
+        let plane = map.h * map.w;
+        let mut out = vec![0.0; data.len() / (channels * plane) * map.padded_len()];
+        for (i, &value) in data.iter().enumerate() {
+            let (image, c, pixel) = (i / (channels * plane), i / plane % channels, i % plane);
+            out[image * map.padded_len() + map.padded_at(pixel / map.w, pixel % map.w) + c] = value;
+        }
+        out
+    }
+
+    /// Calls `f(input index, weight index, output index)` for every product of a convolution.
+    fn each_product(shape: &ConvShape, images: usize, mut f: impl FnMut(usize, usize, usize)) {
+        let (ci, co, input, output) = (shape.in_channels, shape.out_channels, shape.input, shape.output);
+        for n in 0..images {
+            for (o, y, x) in (0..co * output.h * output.w)
+                .map(|i| (i / (output.h * output.w), i / output.w % output.h, i % output.w))
+            {
+                for (i, tap) in (0..ci * 9).map(|i| (i / 9, i % 9)) {
+                    let (row, column) = (y * shape.stride + tap / 3, x * shape.stride + tap % 3);
+                    if (1..=input.h).contains(&row) && (1..=input.w).contains(&column) {
+                        f(
+                            ((n * ci + i) * input.h + row - 1) * input.w + column - 1,
+                            (o * ci + i) * 9 + tap,
+                            ((n * co + o) * output.h + y) * output.w + x,
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn assert_close(what: &str, got: &[f32], expected: &[f64]) {
+        let size = expected.iter().fold(1e-3_f64, |m, v| m.max(v.abs()));
+        for (g, e) in got.iter().zip(expected) {
+            assert!((f64::from(*g) - e).abs() < 1e-5 * size, "{what}: {g} instead of {e}");
+        }
+    }
+
+    fn check(simd: Simd, shape: &ConvShape, images: usize) {
+        let what = format!("{} {shape:?} {images} images", simd.name());
+        let (ci, co, input, output) = (shape.in_channels, shape.out_channels, shape.input, shape.output);
+        let x = values(images * ci * input.h * input.w, 1);
+        let w = values(co * ci * 9, 2);
+        let g = values(images * co * output.h * output.w, 3);
+        let (mut y, mut gx, mut gw) = (vec![0.0; g.len()], vec![0.0; x.len()], vec![0.0; w.len()]);
+        each_product(shape, images, |i, tap, o| {
+            y[o] += f64::from(x[i]) * f64::from(w[tap]);
+            gx[i] += f64::from(g[o]) * f64::from(w[tap]);
+            gw[tap] += f64::from(x[i]) * f64::from(g[o]);
+        });
+        let channels = input.c.max(output.c).next_multiple_of(CHANNEL_BLOCK);
+        let (mut first, mut second) =
+            (vec![0.0; workspace_len(channels)], vec![0.0; workspace_len(channels)]);
+        let mut packed = vec![0.0; PackWeights::len(shape)];
+        let mut plain = packed.clone();
+        let (inputs, gradients) = (pad(input, ci, &x), pad(output, co, &g));
+
+        let direction = Direction::Forward;
+        simd.run(PackWeights {
+            shape,
+            direction,
+            weights: &w,
+            scale: None,
+            plain: &mut plain,
+            out: &mut packed,
+        });
+        let mut dense = vec![9.0; images * output.len()];
+        simd.run(Convolve {
+            shape,
+            maps: &inputs,
+            images,
+            weights: &packed,
+            work: Workspace { first: &mut first, second: &mut second },
+            output: Output::Keep(Keep { out: &mut dense, map: output }),
+        });
+        let mut got = vec![0.0; y.len()];
+        for (i, value) in got.iter_mut().enumerate() {
+            let plane = output.h * output.w;
+            *value = dense[(i / (co * plane) * plane + i % plane) * output.c + i / plane % co];
+        }
+        assert_close(&format!("forward {what}"), &got, &y);
+
+        let direction = Direction::Backward;
+        simd.run(PackWeights {
+            shape,
+            direction,
+            weights: &w,
+            scale: None,
+            plain: &mut plain,
+            out: &mut packed,
+        });
+        let mut got = vec![9.0; x.len()];
+        simd.run(Convolve {
+            shape,
+            maps: &gradients,
+            images,
+            weights: &packed,
+            work: Workspace { first: &mut first, second: &mut second },
+            output: Output::ToImages(ToImages { out: &mut got, map: input, channels: ci }),
+        });
+        assert_close(&format!("gradient of the input {what}"), &got, &gx);
+
+        let mut sums = vec![9.0; PackWeights::len(shape)];
+        simd.run(WeightGradient {
+            shape,
+            inputs: &inputs,
+            gradients: &gradients,
+            images,
+            gradient: &mut sums,
+            is_first: true,
+            work: Workspace { first: &mut first, second: &mut second },
+        });
+        let mut finished = vec![0.0; 9 * input.c * output.c];
+        simd.run(FinishWeightGradient { shape, gradient: &sums, out: &mut finished });
+        let mut got = vec![9.0; w.len()];
+        weights::unpack(shape, &finished, &mut got);
+        assert_close(&format!("gradient of the weights {what}"), &got, &gw);
+    }
+
+    #[test]
+    fn convolutions_agree_with_the_definition_at_odd_sizes() {
+        for simd in Simd::available() {
+            for (h, w) in [(1, 1), (7, 9), (4, 4), (2, 5), (13, 33)] {
+                for (channels, is_image) in
+                    [((3, 16), true), ((3, 5), true), ((16, 16), false), ((20, 33), false)]
+                {
+                    for (stride, images) in [(1, 1), (1, 3), (2, 1), (2, 2)] {
+                        check(simd, &ConvShape::new(h, w, channels, stride, is_image), images);
+                    }
+                }
+            }
+            check(simd, &ConvShape::new(8, 8, (64, 64), 1, false), 4);
+            check(simd, &ConvShape::new(21, 21, (32, 64), 2, false), 1);
         }
     }
 }

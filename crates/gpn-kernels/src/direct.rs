@@ -44,23 +44,19 @@ impl Sweep {
         // SAFETY: passed on.
         unsafe {
             if self.channels.is_multiple_of(2 * V::LANES) {
-                self.run_wide::<V, E, 2>(image, epilogue);
+                match best_height(V::TILE_PIXELS, self.w) {
+                    8 => self.run_tiles::<V, E, 8, 2>(image, epilogue),
+                    7 => self.run_tiles::<V, E, 7, 2>(image, epilogue),
+                    6 => self.run_tiles::<V, E, 6, 2>(image, epilogue),
+                    4 => self.run_tiles::<V, E, 4, 2>(image, epilogue),
+                    _ => self.run_tiles::<V, E, 3, 2>(image, epilogue),
+                }
             } else {
-                self.run_wide::<V, E, 1>(image, epilogue);
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn run_wide<V: Vector, E: Epilogue<V>, const Q: usize>(&self, image: usize, epilogue: &mut E) {
-        // SAFETY: passed on.
-        unsafe {
-            match best_height(V::TILE_PIXELS, self.w) {
-                8 => self.run_tiles::<V, E, 8, Q>(image, epilogue),
-                7 => self.run_tiles::<V, E, 7, Q>(image, epilogue),
-                6 => self.run_tiles::<V, E, 6, Q>(image, epilogue),
-                4 => self.run_tiles::<V, E, 4, Q>(image, epilogue),
-                _ => self.run_tiles::<V, E, 3, Q>(image, epilogue),
+                // Only 16 lanes leave a single vector of channels: 16 of them are a block.
+                match best_height([16, 7], self.w) {
+                    16 => self.run_tiles::<V, E, 16, 1>(image, epilogue),
+                    _ => self.run_tiles::<V, E, 7, 1>(image, epilogue),
+                }
             }
         }
     }
@@ -205,7 +201,9 @@ pub(crate) fn add_weight_gradient<V: Vector>(
         match (V::LANES, input.c.is_multiple_of(4), output.c.is_multiple_of(2 * V::LANES)) {
             (16, true, true) => sum_pixels::<V, 12, 2>(shape, inputs, gradients, images, gradient),
             (16, true, false) => sum_pixels::<V, 24, 1>(shape, inputs, gradients, images, gradient),
-            (16, false, _) if input.c == 3 => sum_pixels::<V, 9, 1>(shape, inputs, gradients, images, gradient),
+            (16, false, _) if input.c == 3 => {
+                sum_pixels::<V, 9, 1>(shape, inputs, gradients, images, gradient)
+            }
             (8, true, _) => sum_pixels::<V, 6, 2>(shape, inputs, gradients, images, gradient),
             (_, _, true) => sum_pixels::<V, 3, 2>(shape, inputs, gradients, images, gradient),
             _ => sum_pixels::<V, 3, 1>(shape, inputs, gradients, images, gradient),

@@ -20,6 +20,9 @@ pub(crate) struct Run {
 
 /// Receives the outputs of a convolution, a run of pixels and one vector of channels at a time.
 pub(crate) trait Epilogue<V: Vector> {
+    /// Whether the outputs are gradients of inputs; spares the compiler the combinations that do not occur.
+    const IS_BACKWARD: bool;
+
     /// Takes channels `c .. c + LANES` of the pixels of `run`.
     ///
     /// # Safety
@@ -88,6 +91,8 @@ impl<'a> KeepWithSums<'a> {
 }
 
 impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
+    const IS_BACKWARD: bool = false;
+
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
@@ -116,6 +121,8 @@ pub(crate) struct Keep<'a> {
 }
 
 impl<V: Vector> Epilogue<V> for Keep<'_> {
+    const IS_BACKWARD: bool = false;
+
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
@@ -178,6 +185,8 @@ impl ThroughRelu<'_> {
 }
 
 impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
+    const IS_BACKWARD: bool = true;
+
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let (mut sum, mut products) = (V::zero(), V::zero());
@@ -237,6 +246,8 @@ impl ThroughPool<'_> {
 }
 
 impl<V: Vector> Epilogue<V> for ThroughPool<'_> {
+    const IS_BACKWARD: bool = true;
+
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let (mut sum, mut products) = (V::zero(), V::zero());
@@ -251,8 +262,7 @@ impl<V: Vector> Epilogue<V> for ThroughPool<'_> {
                     let gate = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
                     let v = value.where_positive(V::load(self.activated.as_ptr().add(gate)));
                     v.store(self.out.as_mut_ptr().add(at));
-                    let window =
-                        run.image * self.raw_map.len() + self.raw_map.at(2 * run.y, 2 * x) + c;
+                    let window = run.image * self.raw_map.len() + self.raw_map.at(2 * run.y, 2 * x) + c;
                     let raw = load_window::<V>(self.raw.as_ptr().add(window), self.raw_map);
                     let mut chosen = raw[0];
                     let mut best = raw[0].mul_add(scale, shift);
@@ -322,6 +332,8 @@ impl BiasRelu<'_> {
 }
 
 impl<V: Vector> Epilogue<V> for BiasRelu<'_> {
+    const IS_BACKWARD: bool = false;
+
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         // SAFETY: pixels are inside the map and the slices were checked to hold the group.
@@ -360,6 +372,8 @@ pub(crate) struct ToImages<'a> {
 }
 
 impl<V: Vector> Epilogue<V> for ToImages<'_> {
+    const IS_BACKWARD: bool = true;
+
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let plane = self.map.h * self.map.w;

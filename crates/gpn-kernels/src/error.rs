@@ -4,7 +4,9 @@
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum KernelError {
     /// The image is too small for the architecture's pooling.
-    #[error("{architecture} needs images of at least {least}x{least} pixels, got {height}x{width}: resize the images")]
+    #[error(
+        "{architecture} needs images of at least {least}x{least} pixels, got {height}x{width}: resize the images"
+    )]
     ImageTooSmall {
         /// Name of the architecture.
         architecture: &'static str,

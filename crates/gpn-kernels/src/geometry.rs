@@ -38,10 +38,11 @@ impl Map {
     pub(crate) const fn padded_row(self) -> usize {
         (self.w.next_multiple_of(TILE) + 2) * self.c
     }
-    /// Values of a padded map. The last register tile of a row may read past the row's end, hence 16
+    /// Values of a padded map. The last register tile of a row may read past the row's end, hence 32
     /// pixels more than the border needs.
     pub(crate) const fn padded_len(self) -> usize {
-        ((self.h.next_multiple_of(TILE) + 2) * self.padded_row() + 16 * self.c).next_multiple_of(CHANNEL_BLOCK)
+        ((self.h.next_multiple_of(TILE) + 2) * self.padded_row() + 32 * self.c)
+            .next_multiple_of(CHANNEL_BLOCK)
     }
     /// Index of the first channel of a pixel in the padded map.
     #[inline(always)]

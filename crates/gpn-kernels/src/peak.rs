@@ -14,8 +14,9 @@ pub fn measured_peak_gflops(threads: usize) -> f64 {
     let mut best: f64 = 0.0;
     for _ in 0..4 {
         let start = Instant::now();
-        let flops: f64 = pool
-            .install(|| (0..threads.max(1)).into_par_iter().with_max_len(1).map(|_| simd.run(MultiplyAdd)).sum());
+        let flops: f64 = pool.install(|| {
+            (0..threads.max(1)).into_par_iter().with_max_len(1).map(|_| simd.run(MultiplyAdd)).sum()
+        });
         best = best.max(flops / start.elapsed().as_secs_f64() / 1e9);
     }
     best

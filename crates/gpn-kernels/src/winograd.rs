@@ -64,7 +64,7 @@ impl TileGrid {
 const PRECISE_RUN: usize = 8;
 
 /// 3x3 convolution with stride 1 of `images` padded maps. `weights`: `[36][input.c][output.c]`, transformed.
-/// `is_precise` keeps the rounding low, for outputs that a ReLU will gate.
+/// Forward, where a ReLU will gate the outputs, sums are taken in [`PRECISE_RUN`]s.
 #[inline(always)]
 pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     input: Map,
@@ -72,11 +72,10 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     maps: &[f32],
     images: usize,
     weights: &[f32],
-    is_precise: bool,
     work: &mut Workspace<'_>,
     epilogue: &mut E,
 ) {
-    let run = if is_precise { PRECISE_RUN } else { input.c };
+    let run = if E::IS_BACKWARD { input.c } else { PRECISE_RUN };
     let channels = input.c.max(output.c);
     assert!(output.h == input.h && output.w == input.w);
     assert!(maps.len() >= images * input.padded_len() && weights.len() >= PLACES * input.c * output.c);
@@ -177,7 +176,7 @@ unsafe fn multiply<V: Vector>(
             (8, true) => multiply_tiles::<V, 8, 2>(xwy, tiles, (k, n), run),
             (8, false) => multiply_tiles::<V, 16, 1>(xwy, tiles, (k, n), run),
             (7, true) => multiply_tiles::<V, 7, 2>(xwy, tiles, (k, n), run),
-            (7, false) => multiply_tiles::<V, 7, 1>(xwy, tiles, (k, n), run),
+            (7, false) => multiply_tiles::<V, 14, 1>(xwy, tiles, (k, n), run),
             (6, _) => multiply_tiles::<V, 6, 2>(xwy, tiles, (k, n), run),
             _ => multiply_tiles::<V, 4, 2>(xwy, tiles, (k, n), run),
         }

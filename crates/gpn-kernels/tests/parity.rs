@@ -55,7 +55,14 @@ fn parity_resnet08_outputs_gradients_and_buffers() {
                 net.backward(&views(&params), &grad_out, &mut grads, Some(&mut grad_x)).unwrap();
                 for (info, grad) in net.parameters().iter().zip(&grads) {
                     let expected = golden.get(&format!("{tag}/grad/{}", info.name));
-                    check(&case, simd, &format!("{tag} gradient of {}", info.name), grad, &expected.data, GRADIENTS);
+                    check(
+                        &case,
+                        simd,
+                        &format!("{tag} gradient of {}", info.name),
+                        grad,
+                        &expected.data,
+                        GRADIENTS,
+                    );
                 }
                 if let Some(expected) = golden.try_get(&format!("{tag}/grad_x")) {
                     check(&case, simd, &format!("{tag} gradient of x"), &grad_x, &expected.data, GRADIENTS);
@@ -68,7 +75,14 @@ fn parity_resnet08_outputs_gradients_and_buffers() {
                 } else {
                     for (info, buffer) in net.buffers().iter().zip(&buffers) {
                         let expected = golden.get(&format!("train/buffers_after/{}", info.name));
-                        check(&case, simd, &format!("{} after the step", info.name), buffer, &expected.data, OUTPUTS);
+                        check(
+                            &case,
+                            simd,
+                            &format!("{} after the step", info.name),
+                            buffer,
+                            &expected.data,
+                            OUTPUTS,
+                        );
                     }
                 }
             }
@@ -118,7 +132,14 @@ fn parity_resnet08_classifier() {
                 let expected = golden.get(&format!("grad/{}", info.name));
                 check(&case, simd, &info.name, grad, &expected.data, GRADIENTS);
             }
-            check(&case, simd, "fc weight", &grad_weight, &golden.get("grad/fc_classifier.weight").data, GRADIENTS);
+            check(
+                &case,
+                simd,
+                "fc weight",
+                &grad_weight,
+                &golden.get("grad/fc_classifier.weight").data,
+                GRADIENTS,
+            );
             check(&case, simd, "fc bias", &grad_bias, &golden.get("grad/fc_classifier.bias").data, GRADIENTS);
         }
     }

@@ -1,6 +1,9 @@
 //! Classification by squared distance to prototypes, with cross entropy.
 
+use gpn_kernels::linear;
+
 use crate::error::{ModelError, Result};
+use crate::head::check_labels;
 
 /// Result of [`distance_loss`].
 #[derive(Clone, Debug, PartialEq)]
@@ -43,50 +46,32 @@ pub fn distance_loss(
         return Err(ModelError::WrongLength { what: "prototypes", expected, got: prototypes.len() });
     }
     let classes = prototypes.len() / len;
-    if let Some(sample) = labels.iter().position(|&label| label >= classes) {
-        return Err(ModelError::LabelOutOfRange { sample, label: labels[sample], classes });
-    }
+    check_labels(labels, classes)?;
 
-    let mut logits = Vec::with_capacity(n * classes);
+    let mut logits = vec![0.0; n * classes];
+    linear::squared_distances(queries, prototypes, len, &mut logits)?;
+    negate(&mut logits);
+    let mut grad = vec![0.0; logits.len()];
+    let loss = linear::cross_entropy(&logits, labels, classes, &mut grad)?;
+    negate(&mut grad);
     let mut grad_queries = vec![0.0; queries.len()];
     let mut grad_prototypes = vec![0.0; prototypes.len()];
-    let mut loss = 0.0f64;
-    for ((query, grad_query), &label) in
-        queries.chunks_exact(len).zip(grad_queries.chunks_exact_mut(len)).zip(labels)
-    {
-        let start = logits.len();
-        logits.extend(prototypes.chunks_exact(len).map(|prototype| -squared_distance(query, prototype)));
-        let row = &logits[start..];
-        let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let sum: f64 = row.iter().map(|&logit| f64::from(logit - most).exp()).sum();
-        loss += sum.ln() - f64::from(row[label] - most);
-        for (class, &logit) in row.iter().enumerate() {
-            let probability = f64::from(logit - most).exp() / sum;
-            let slope = (probability - f64::from(u8::from(class == label))) / n as f64;
-            let factor = -2.0 * slope as f32;
-            let prototype = &prototypes[class * len..][..len];
-            let grad_prototype = &mut grad_prototypes[class * len..][..len];
-            for (((q, p), gq), gp) in query.iter().zip(prototype).zip(&mut *grad_query).zip(grad_prototype) {
-                let term = factor * (q - p);
-                *gq += term;
-                *gp -= term;
-            }
-        }
-    }
-    Ok(DistancePass { loss: (loss / n as f64) as f32, logits, grad_queries, grad_prototypes })
+    linear::squared_distances_backward(
+        queries,
+        prototypes,
+        len,
+        &grad,
+        &mut grad_queries,
+        &mut grad_prototypes,
+    )?;
+    Ok(DistancePass { loss, logits, grad_queries, grad_prototypes })
 }
 
-/// `||a - b||^2`, summed in eight lanes so that the compiler can use vectors.
-fn squared_distance(a: &[f32], b: &[f32]) -> f32 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut lanes = [0.0f32; 8];
-    for (a, b) in a.iter().zip(b) {
-        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
-            *lane += (a - b) * (a - b);
-        }
+/// A logit is a negative distance.
+fn negate(values: &mut [f32]) {
+    for value in values {
+        *value = -*value;
     }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| (a - b) * (a - b)).sum();
-    lanes.iter().sum::<f32>() + rest
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Int, Tensor, TensorData, Transaction};
+use gpn_kernels::linear;
 
-use crate::device::Device;
-use crate::engine::read;
+use crate::device::{Device, DeviceKind};
+use crate::engine::{EngineChoice, read};
 use crate::error::{ModelError, Result};
 use crate::init::first_values;
 use crate::optim::Update;
@@ -30,7 +31,8 @@ const FIRST_INDEX: usize = 1 << 16;
 pub struct ClassifierHead {
     embedding_len: usize,
     classes: usize,
-    device: Device,
+    /// The autodiff device, where burn computes the head and not the CPU kernels.
+    burn: Option<burn::tensor::Device>,
     parameters: TensorList,
     gradients: Vec<Vec<f32>>,
 }
@@ -47,18 +49,37 @@ pub struct HeadPass {
 }
 
 impl ClassifierHead {
-    /// A head with fresh parameters.
+    /// A head with fresh parameters, which depend on `seed` alone.
     pub fn new(embedding_len: usize, classes: usize, device: &Device, seed: u64) -> Result<Self> {
+        Self::with_engine(embedding_len, classes, device, seed, EngineChoice::Auto)
+    }
+
+    /// The same with a chosen engine, to compare them.
+    pub fn with_engine(
+        embedding_len: usize,
+        classes: usize,
+        device: &Device,
+        seed: u64,
+        choice: EngineChoice,
+    ) -> Result<Self> {
         for (what, value) in [("length of embeddings", embedding_len), ("number of classes", classes)] {
             if value == 0 {
                 return Err(ModelError::Zero { what });
             }
         }
+        let on_cpu = device.kind() == DeviceKind::Cpu;
+        if choice == EngineChoice::Kernels && !on_cpu {
+            return Err(ModelError::NoKernels {
+                backbone: "classifier".into(),
+                device: device.kind().name(),
+            });
+        }
+        let burn = (!on_cpu || choice == EngineChoice::Burn).then(|| device.burn().clone().autodiff());
         let [weight, bias] = HEAD_NAMES;
         let infos = vec![tensor_info(weight, [classes, embedding_len]), tensor_info(bias, [classes])];
         let gradients = infos.iter().map(|info| vec![0.0; info.numel()]).collect();
         let parameters = TensorList::new(infos, |index, info| first_values(info, FIRST_INDEX + index, seed));
-        Ok(Self { embedding_len, classes, device: device.clone(), parameters, gradients })
+        Ok(Self { embedding_len, classes, burn, parameters, gradients })
     }
 
     /// Number of classes.
@@ -76,25 +97,56 @@ impl ClassifierHead {
                 got: embeddings.len(),
             });
         }
-        if let Some(sample) = labels.iter().position(|&label| label >= self.classes) {
-            let label = labels[sample];
-            return Err(ModelError::LabelOutOfRange { sample, label, classes: self.classes });
+        check_labels(labels, self.classes)?;
+        match self.burn.clone() {
+            None => self.on_kernels(embeddings, labels),
+            Some(device) => self.on_burn(embeddings, labels, &device),
         }
-        self.on_burn(embeddings, labels)
     }
 
-    fn on_burn(&mut self, embeddings: &[f32], labels: &[usize]) -> Result<HeadPass> {
-        let device = self.device.burn().clone().autodiff();
+    fn on_kernels(&mut self, embeddings: &[f32], labels: &[usize]) -> Result<HeadPass> {
+        let len = self.embedding_len;
+        let [weight, bias] = self.parameters.values() else {
+            unreachable!("invariant: a head has two parameters")
+        };
+        let [grad_weight, grad_bias] = &mut self.gradients[..] else {
+            unreachable!("invariant: a head has two parameters")
+        };
+        let mut logits = vec![0.0; labels.len() * self.classes];
+        linear::forward(embeddings, weight, Some(bias), len, &mut logits)?;
+        let mut grad_logits = vec![0.0; logits.len()];
+        let loss = linear::cross_entropy(&logits, labels, self.classes, &mut grad_logits)?;
+        let mut grad_embeddings = vec![0.0; embeddings.len()];
+        linear::backward(
+            embeddings,
+            weight,
+            &grad_logits,
+            len,
+            grad_weight,
+            grad_bias,
+            Some(&mut grad_embeddings),
+        )?;
+        Ok(HeadPass { loss, logits, grad_embeddings })
+    }
+
+    fn on_burn(
+        &mut self,
+        embeddings: &[f32],
+        labels: &[usize],
+        device: &burn::tensor::Device,
+    ) -> Result<HeadPass> {
         let n = labels.len();
         let leaf = |values: &[f32], shape: [usize; 2]| {
-            Tensor::<2>::from_data(TensorData::new(values.to_vec(), shape), &device).require_grad()
+            Tensor::<2>::from_data(TensorData::new(values.to_vec(), shape), device).require_grad()
         };
-        let [weight, bias] = self.parameters.values() else { return Err(ModelError::NoForward) };
+        let [weight, bias] = self.parameters.values() else {
+            unreachable!("invariant: a head has two parameters")
+        };
         let weight = leaf(weight, [self.classes, self.embedding_len]);
         let bias = leaf(bias, [1, self.classes]);
         let input = leaf(embeddings, [n, self.embedding_len]);
         let labels: Vec<i64> = labels.iter().map(|&label| label as i64).collect();
-        let labels = Tensor::<2, Int>::from_data(TensorData::new(labels, [n, 1]), &device);
+        let labels = Tensor::<2, Int>::from_data(TensorData::new(labels, [n, 1]), device);
 
         let logits = input.clone().matmul(weight.clone().transpose()) + bias.clone();
         let loss = -log_softmax(logits.clone(), 1).gather(1, labels).mean();
@@ -135,5 +187,42 @@ impl ClassifierHead {
     /// Takes the values of all parameters from `value(info)`, which has been checked to know them all.
     pub(crate) fn replace_parameters(&mut self, value: impl Fn(&TensorInfo) -> Vec<f32>) {
         self.parameters = TensorList::new(self.parameters.infos().to_vec(), |_, info| value(info));
+    }
+}
+
+/// Fails where a label names no class.
+pub(crate) fn check_labels(labels: &[usize], classes: usize) -> Result<()> {
+    match labels.iter().position(|&label| label >= classes) {
+        Some(sample) => Err(ModelError::LabelOutOfRange { sample, label: labels[sample], classes }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_agree() {
+        let embeddings: Vec<f32> = (0..3 * 7).map(|i| ((i * 5 % 11) as f32 - 5.0) / 4.0).collect();
+        let pass = |choice| {
+            let mut head = ClassifierHead::with_engine(7, 5, &Device::cpu(), 2, choice).unwrap();
+            let pass = head.forward_backward(&embeddings, &[4, 0, 2]).unwrap();
+            let gradients: Vec<f32> = head.gradients().flat_map(|tensor| tensor.values.to_vec()).collect();
+            [vec![pass.loss], pass.logits, pass.grad_embeddings, gradients].concat()
+        };
+        for (kernels, burn) in pass(EngineChoice::Kernels).into_iter().zip(pass(EngineChoice::Burn)) {
+            assert!((kernels - burn).abs() < 1e-5, "{kernels} {burn}");
+        }
+    }
+
+    #[test]
+    fn wrong_calls_are_refused() {
+        let mut head = ClassifierHead::new(2, 3, &Device::cpu(), 1).unwrap();
+        assert!(matches!(head.forward_backward(&[0.0; 3], &[0]), Err(ModelError::WrongLength { .. })));
+        assert!(matches!(head.forward_backward(&[], &[]), Err(ModelError::WrongLength { .. })));
+        let message = head.forward_backward(&[0.0; 4], &[0, 3]).unwrap_err().to_string();
+        assert!(message.contains("label 3 of sample 1 is outside the 3 classes"), "{message}");
+        assert!(ClassifierHead::new(0, 3, &Device::cpu(), 1).is_err());
     }
 }

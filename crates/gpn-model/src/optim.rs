@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gpn_kernels::linear;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ModelError, Result};
@@ -53,7 +54,7 @@ pub struct Adam {
 #[derive(Clone, Debug, PartialEq)]
 struct Moments {
     shape: Vec<usize>,
-    step: u64,
+    step: u32,
     mean: Vec<f32>,
     square: Vec<f32>,
 }
@@ -80,6 +81,8 @@ impl Adam {
         for update in &*updates {
             check(update, episode)?;
         }
+        let AdamConfig { beta1, beta2, epsilon, weight_decay } = self.config;
+        let kernel = linear::Adam { learning_rate, beta1, beta2, epsilon, weight_decay };
         for update in updates {
             let len = update.parameter.len();
             if !self.moments.contains_key(update.name) {
@@ -95,7 +98,8 @@ impl Adam {
                 });
             }
             moments.step += 1;
-            adam(&self.config, learning_rate, moments, update.parameter, update.gradient);
+            let Moments { step, mean, square, .. } = moments;
+            kernel.step(*step, update.parameter, update.gradient, mean, square)?;
         }
         Ok(())
     }
@@ -136,7 +140,7 @@ impl Adam {
                 {
                     let entry = Moments {
                         shape: mean.shape.to_vec(),
-                        step: step.values[0] as u64,
+                        step: step.values[0] as u32,
                         mean: mean.values.to_vec(),
                         square: square.values.to_vec(),
                     };
@@ -170,29 +174,6 @@ fn check(update: &Update<'_>, episode: u64) -> Result<()> {
     let element = update.gradient.iter().position(|g| !g.is_finite()).unwrap_or(0);
     let value = update.gradient[element];
     Err(ModelError::BadGradient { tensor: update.name.into(), element, value, episode })
-}
-
-/// The arithmetic of one tensor in `f32`, with scalars in `f64` as PyTorch has them.
-fn adam(
-    config: &AdamConfig,
-    learning_rate: f64,
-    moments: &mut Moments,
-    parameter: &mut [f32],
-    gradient: &[f32],
-) {
-    let AdamConfig { beta1, beta2, epsilon, weight_decay } = *config;
-    let correction = |beta: f64| 1.0 - beta.powf(moments.step as f64);
-    let step_size = (learning_rate / correction(beta1)) as f32;
-    let root = correction(beta2).sqrt() as f32;
-    let (mean_share, square_share) = ((1.0 - beta1) as f32, (1.0 - beta2) as f32);
-    let (beta2, epsilon, weight_decay) = (beta2 as f32, epsilon as f32, weight_decay as f32);
-    let state = moments.mean.iter_mut().zip(&mut moments.square);
-    for ((p, &g), (mean, square)) in parameter.iter_mut().zip(gradient).zip(state) {
-        let g = g + weight_decay * *p;
-        *mean += mean_share * (g - *mean);
-        *square = beta2 * *square + square_share * g * g;
-        *p -= step_size * *mean / (square.sqrt() / root + epsilon);
-    }
 }
 
 /// Learning rate that falls in steps: `initial` until episode `from`, then times `factor` at once and again after

@@ -98,7 +98,9 @@ mod tests {
                 for i in 0..q {
                     for j in 0..n {
                         let d: f64 = (0..dim)
-                            .map(|k| (f64::from(queries[i * dim + k]) - f64::from(prototypes[j * dim + k])).powi(2))
+                            .map(|k| {
+                                (f64::from(queries[i * dim + k]) - f64::from(prototypes[j * dim + k])).powi(2)
+                            })
                             .sum();
                         total += d * f64::from(grad[i * n + j]);
                     }

@@ -100,8 +100,11 @@ mod tests {
         cross_entropy(&logits, &labels, 3, &mut grad).unwrap();
         for i in 0..6 {
             let loss = |step: f64| -> f64 {
-                let z: Vec<f64> =
-                    logits.iter().enumerate().map(|(j, &v)| f64::from(v) + if i == j { step } else { 0.0 }).collect();
+                let z: Vec<f64> = logits
+                    .iter()
+                    .enumerate()
+                    .map(|(j, &v)| f64::from(v) + if i == j { step } else { 0.0 })
+                    .collect();
                 let row = |r: usize| {
                     let z = &z[3 * r..3 * r + 3];
                     z.iter().map(|v| v.exp()).sum::<f64>().ln() - z[labels[r]]

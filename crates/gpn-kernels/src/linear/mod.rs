@@ -91,18 +91,16 @@ mod tests {
     #[test]
     fn forward_and_backward_agree_with_the_definition() {
         for (n, dim, out) in [(1, 1, 1), (3, 5, 2), (10, 64, 33), (17, 40, 7), (128, 16, 19)] {
-            let (x, w, b, g) =
-                (values(n * dim, 1), values(out * dim, 2), values(out, 3), values(n * out, 4));
+            let (x, w, b, g) = (values(n * dim, 1), values(out * dim, 2), values(out, 3), values(n * out, 4));
             let mut y = vec![0.0; n * out];
             forward(&x, &w, Some(&b), dim, &mut y).unwrap();
             let (mut gw, mut gb, mut gx) = (vec![9.0; w.len()], vec![9.0; out], vec![9.0; x.len()]);
             backward(&x, &w, &g, dim, &mut gw, &mut gb, Some(&mut gx)).unwrap();
             for i in 0..n {
                 for o in 0..out {
-                    let expected: f64 = (0..dim)
-                        .map(|k| f64::from(x[i * dim + k]) * f64::from(w[o * dim + k]))
-                        .sum::<f64>()
-                        + f64::from(b[o]);
+                    let expected: f64 =
+                        (0..dim).map(|k| f64::from(x[i * dim + k]) * f64::from(w[o * dim + k])).sum::<f64>()
+                            + f64::from(b[o]);
                     assert!((f64::from(y[i * out + o]) - expected).abs() < 1e-4);
                 }
                 for k in 0..dim {

@@ -111,7 +111,16 @@ impl Network {
                     Tail::Flatten => {
                         prologue::unflatten(map, plan.tail_channels, embedding, dense);
                         let (scale, shift) = (&norm.scale[..], &norm.shift[..]);
-                        Output::ThroughPool(ThroughPool { activated, raw, raw_map, scale, shift, out, map, sums })
+                        Output::ThroughPool(ThroughPool {
+                            activated,
+                            raw,
+                            raw_map,
+                            scale,
+                            shift,
+                            out,
+                            map,
+                            sums,
+                        })
                     }
                 };
                 simd.run(Feed { dense, map, output });
@@ -203,7 +212,6 @@ impl Network {
                 };
                 simd.run(Convolve {
                     shape: &shape,
-                    direction: Direction::Backward,
                     maps: output_gradients,
                     images,
                     weights,

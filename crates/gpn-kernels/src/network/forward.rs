@@ -106,7 +106,6 @@ impl Network {
                 let out = unsafe { raw.items(group) };
                 simd.run(Convolve {
                     shape: &layer.shape,
-                    direction: Direction::Forward,
                     maps,
                     images,
                     weights,

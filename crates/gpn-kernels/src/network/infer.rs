@@ -79,7 +79,11 @@ impl Network {
             }
             let to = if starts_block { &mut *second } else { &mut *first };
             let place = self.index.of(output);
-            let mut out = std::mem::replace(&mut to[place], Buffer::zeroed(0));
+            // Taken out to be written while others are read; pooling goes by way of the dense maps.
+            let mut out = Buffer::zeroed(0);
+            if target != Source::Pooled {
+                std::mem::swap(&mut out, &mut to[place]);
+            }
             let bias = &self.folded[l].shift[..];
             let from = if shortcut_stride.is_some() { &*second } else { &*first };
             let result = if target == Source::Pooled {
@@ -97,18 +101,16 @@ impl Network {
             };
             self.simd.run(Convolve {
                 shape: &layer.shape,
-                direction: Direction::Forward,
                 maps: &from[self.index.of(input)],
                 images: count,
                 weights: &self.packed[l],
                 work: workspace(&mut worker.tiles),
                 output: result,
             });
-            let [first, second] = &mut worker.pads;
-            let to = if starts_block { second } else { &mut *first };
-            to[place] = out;
             if target == Source::Pooled {
                 self.pool(l, count, &worker.dense, &mut worker.pads[0]);
+            } else {
+                worker.pads[usize::from(starts_block)][place] = out;
             }
         }
     }

@@ -141,7 +141,11 @@ impl Network {
         self.plan.layers.iter().map(|l| l.shape.flops()).sum()
     }
 
-    fn check_tensors<T: AsRef<[f32]>>(infos: &[TensorInfo], given: &[T], what: &str) -> Result<(), KernelError> {
+    fn check_tensors<T: AsRef<[f32]>>(
+        infos: &[TensorInfo],
+        given: &[T],
+        what: &str,
+    ) -> Result<(), KernelError> {
         check_len(&format!("list of {what}"), given.len(), infos.len())?;
         for (info, values) in infos.iter().zip(given) {
             if values.as_ref().len() != info.numel() {

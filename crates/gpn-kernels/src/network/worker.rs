@@ -64,9 +64,8 @@ impl Worker {
         let gradient = plan.layers.iter().map(|l| PackWeights::len(&l.shape)).max().unwrap_or(0);
         let dense = plan.layers.iter().map(|l| l.shape.output.len()).max().unwrap_or(0);
         let pad = |m: &Map| Buffer::zeroed(group * m.padded_len());
-        let workspace = plan.layers.iter().map(|l| {
-            winograd::workspace_len(l.shape.input.c.max(l.shape.output.c))
-        });
+        let workspace =
+            plan.layers.iter().map(|l| winograd::workspace_len(l.shape.input.c.max(l.shape.output.c)));
         let workspace = workspace.max().unwrap_or(0);
         Worker {
             pads: [index.0.iter().map(pad).collect(), index.0.iter().map(pad).collect()],

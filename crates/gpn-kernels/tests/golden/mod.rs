@@ -69,6 +69,9 @@ impl Golden {
 pub fn difference(got: &[f32], expected: &[f32], floor: f32) -> f32 {
     assert_eq!(got.len(), expected.len());
     let size = expected.iter().fold(floor, |m, v| m.max(v.abs()));
-    got.iter().zip(expected).map(|(g, e)| if g.is_nan() { f32::INFINITY } else { (g - e).abs() }).fold(0.0, f32::max)
+    got.iter()
+        .zip(expected)
+        .map(|(g, e)| if g.is_nan() { f32::INFINITY } else { (g - e).abs() })
+        .fold(0.0, f32::max)
         / size
 }

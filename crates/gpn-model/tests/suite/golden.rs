@@ -75,17 +75,27 @@ pub(crate) fn paths(prefix: &str, classifier: bool) -> Vec<PathBuf> {
 
 /// Asserts that `got` is `expected` within `tolerance`, absolute.
 pub(crate) fn assert_close(what: &str, got: &[f32], expected: &[f32], tolerance: f32) {
-    assert_eq!(got.len(), expected.len(), "{what}: length");
-    let worst = got
-        .iter()
-        .zip(expected)
-        .map(|(g, e)| (g - e).abs())
-        .fold(0.0f32, |a, b| if b > a || b.is_nan() { b } else { a });
+    let worst = difference(got, expected);
     assert!(worst <= tolerance, "{what}: differs by {worst:e}, allowed {tolerance:e}");
 }
 
 /// Asserts that `got` is `expected` within `tolerance`, relative to the largest expected value.
 pub(crate) fn assert_close_relative(what: &str, got: &[f32], expected: &[f32], tolerance: f32) {
-    let scale = expected.iter().fold(0.0f32, |scale, value| scale.max(value.abs()));
-    assert_close(what, got, expected, tolerance * scale.max(1e-12));
+    let worst = relative_difference(got, expected);
+    assert!(worst <= tolerance, "{what}: differs by {worst:e} of the largest value, allowed {tolerance:e}");
+}
+
+/// The largest difference relative to the largest expected value.
+pub(crate) fn relative_difference(got: &[f32], expected: &[f32]) -> f32 {
+    let scale = expected.iter().fold(1e-12f32, |scale, value| scale.max(value.abs()));
+    difference(got, expected) / scale
+}
+
+/// The largest difference; infinite where one is not a number or the lengths differ.
+fn difference(got: &[f32], expected: &[f32]) -> f32 {
+    if got.len() != expected.len() {
+        return f32::INFINITY;
+    }
+    let differences = got.iter().zip(expected).map(|(g, e)| (g - e).abs());
+    differences.map(|d| if d.is_nan() { f32::INFINITY } else { d }).fold(0.0, f32::max)
 }

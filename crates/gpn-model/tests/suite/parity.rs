@@ -76,7 +76,7 @@ fn classifier(choice: EngineChoice) {
         let (mut embedder, weights) = embedder(&case, &images, choice);
         let classes = case.values("fc_bias").len();
         let len = embedder.embedding_len();
-        let mut head = ClassifierHead::new(len, classes, &Device::cpu(), 1).unwrap();
+        let mut head = ClassifierHead::with_engine(len, classes, &Device::cpu(), 1, choice).unwrap();
         weights.load_head(&mut head).unwrap();
 
         let embeddings = embedder.forward_train(images.values("x")).unwrap();
