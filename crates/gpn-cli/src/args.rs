@@ -22,6 +22,10 @@ pub(crate) enum Command {
     /// Make and inspect benchmark directories.
     #[command(subcommand)]
     Data(DataCommand),
+    /// Train a network on a benchmark directory, or go on with a run.
+    Train(TrainArguments),
+    /// Evaluate a trained run on few-shot tasks of test classes.
+    Eval(EvalArguments),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -118,6 +122,106 @@ pub(crate) struct BuildArguments {
     /// Replace a benchmark already at the target.
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TrainArguments {
+    /// The benchmark directory.
+    #[arg(long, value_name = "DIR", required_unless_present = "resume")]
+    pub(crate) data: Option<PathBuf>,
+    /// The run directory to create.
+    #[arg(long, value_name = "RUN", required_unless_present = "resume")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with this run from its last checkpoint.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["out", "config", "preset", "set", "init"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// A named set of settings: default, paper, reference or quick.
+    #[arg(long, default_value = "default")]
+    pub(crate) preset: String,
+    /// A TOML file of settings, such as config.toml of another run.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// One setting, such as task.way=10; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Begin with the backbone of this weight file (safetensors with PyTorch's names).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) init: Option<PathBuf>,
+    /// Where to compute: cpu, or cuda, rocm, wgpu where built in.
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: String,
+}
+
+#[derive(Args)]
+pub(crate) struct EvalArguments {
+    /// The run directory, or a model file.
+    pub(crate) run: PathBuf,
+    /// The benchmark directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: PathBuf,
+    /// Which test classes.
+    #[arg(long, default_value = "close")]
+    pub(crate) split: TestSplit,
+    /// How the classes of a task are chosen.
+    #[arg(long, default_value = "random")]
+    pub(crate) sampling: SamplingName,
+    /// Whether the place of the test classes in the graph is known.
+    #[arg(long, default_value = "known")]
+    pub(crate) hierarchy: HierarchyName,
+    /// Classes of a task.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) way: usize,
+    /// Labelled samples of each class.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) shot: usize,
+    /// Queries of each class.
+    #[arg(long, default_value_t = 15)]
+    pub(crate) queries: usize,
+    /// Number of tasks.
+    #[arg(long, default_value_t = 600)]
+    pub(crate) tasks: u64,
+    /// Seed of the tasks.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Evaluate the fixed tasks of this file instead of drawing them.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sampling", "way", "shot", "queries", "tasks", "seed"])]
+    pub(crate) tasks_file: Option<PathBuf>,
+    /// Weight of the prototype before propagation in the mixed result.
+    #[arg(long, default_value_t = 0.5, value_parser = share)]
+    pub(crate) lambda: f64,
+    /// Write the accuracies of every task to this CSV file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where to compute: cpu, or cuda, rocm, wgpu where built in.
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: String,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum TestSplit {
+    /// Test classes near the training classes.
+    Close,
+    /// Test classes far from the training classes.
+    Far,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum SamplingName {
+    /// Any classes.
+    Random,
+    /// Classes near each other.
+    Snowball,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum HierarchyName {
+    /// GPN+: parents and children of the test classes are known.
+    Known,
+    /// GPN: test classes are linked to the nearest training classes.
+    Unknown,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -7,7 +7,9 @@ mod args;
 mod data_build;
 mod data_info;
 mod demo;
+mod eval;
 mod terminal;
+mod train;
 
 use std::process::ExitCode;
 
@@ -32,6 +34,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Data(DataCommand::Build(arguments)) => data_build::run(&arguments),
         Command::Data(DataCommand::Info(arguments)) => data_info::run(&arguments),
+        Command::Train(arguments) => train::run(&arguments),
+        Command::Eval(arguments) => eval::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut std::io::stdout());
             Ok(())

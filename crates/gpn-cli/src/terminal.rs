@@ -70,6 +70,16 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// Prints a line above the bar.
+    pub(crate) fn say(&self, line: &str) {
+        match &self.last_line {
+            None => self.bar.println(line),
+            Some(_) => eprintln!("{line}"),
+        }
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();

@@ -1,0 +1,102 @@
+//! `gpn eval`.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use gpn_data::benchmark::{Benchmark, Part, Split};
+use gpn_data::task::{Sampling, Task, TaskConfig, TaskSampler, read_tasks};
+use gpn_model::Device;
+use gpn_train::{Embeddings, Estimate, Hierarchy, INTERVAL, TaskResult, Trained, TrainedModel, evaluate};
+
+use crate::args::{EvalArguments, HierarchyName, SamplingName, TestSplit};
+use crate::terminal::{self, Table};
+
+pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
+    let device: Device = arguments.device.parse()?;
+    let file = if arguments.run.is_dir() { arguments.run.join("model.safetensors") } else { arguments.run.clone() };
+    let mut model = TrainedModel::read(&file, &device)?;
+    let benchmark = Benchmark::open(&arguments.data)?;
+    anyhow::ensure!(
+        benchmark.manifest().fingerprint() == model.info.benchmark,
+        "{}: the model was trained on another benchmark; its classes do not fit this one",
+        arguments.data.display()
+    );
+    let split = match arguments.split {
+        TestSplit::Close => Split::Close,
+        TestSplit::Far => Split::Far,
+    };
+    let hierarchy = match arguments.hierarchy {
+        HierarchyName::Known => Hierarchy::Known,
+        HierarchyName::Unknown => Hierarchy::Unknown,
+    };
+    let tasks = tasks(arguments, &benchmark, split)?;
+    let embeddings = Embeddings::of_tasks(&mut model.network.embedder, benchmark.store(), &tasks)?;
+    let data_set = benchmark.data_set(split);
+    let trained = Trained {
+        propagator: &model.network.propagator,
+        memory: &model.memory,
+        pathways: &model.info.config.pathways,
+    };
+    let results = evaluate(trained, &data_set, &embeddings, &tasks, hierarchy, arguments.lambda as f32)?;
+    if let Some(path) = &arguments.csv {
+        std::fs::write(path, csv(&results)).with_context(|| format!("{}: cannot write", path.display()))?;
+    }
+    let column = |of: fn(&TaskResult) -> f64| Estimate::of(&results.iter().map(of).collect::<Vec<_>>());
+    let [base, propagated, mixed] =
+        [column(|result| result.base), column(|result| result.propagated), column(|result| result.mixed)];
+    let gain = column(|result| result.propagated - result.base);
+    if arguments.json {
+        let report = serde_json::json!({
+            "tasks": results.len(), "hierarchy": hierarchy, "lambda": arguments.lambda, "interval": INTERVAL,
+            "base": base, "propagated": propagated, "mixed": mixed, "gain": gain, "per_task": results,
+        });
+        return terminal::print_result(&format!("{report:#}\n"));
+    }
+    let mut table = Table::new(["accuracy on tasks, %", "mean", "+-"]);
+    for (name, estimate) in [
+        ("nearest prototype, before propagation".to_owned(), base),
+        ("after propagation".to_owned(), propagated),
+        (format!("mixed, lambda {}", arguments.lambda), mixed),
+        ("gain of propagation, task by task".to_owned(), gain),
+    ] {
+        table.row([name, format!("{:.2}", estimate.mean), format!("{:.2}", estimate.half_width)]);
+    }
+    terminal::print_result(&format!("{table}\n{} tasks; {INTERVAL}\n", results.len()))
+}
+
+fn tasks(arguments: &EvalArguments, benchmark: &Benchmark, split: Split) -> anyhow::Result<Vec<Task>> {
+    if let Some(file) = &arguments.tasks_file {
+        let tasks = read_tasks(file)?;
+        let classes = benchmark.data_set(split).rows.len() as u32;
+        for (number, task) in tasks.iter().enumerate() {
+            if let Some(class) = task.classes.iter().find(|&&class| class >= classes) {
+                anyhow::bail!(
+                    "{}: task {number} asks for class {class}, but {} has {classes} classes of this split",
+                    file.display(),
+                    arguments.data.display()
+                );
+            }
+        }
+        return Ok(tasks);
+    }
+    let sampling = match arguments.sampling {
+        SamplingName::Random => Sampling::Random,
+        SamplingName::Snowball => Sampling::Snowball,
+    };
+    let EvalArguments { way, shot, queries, .. } = *arguments;
+    let config = TaskConfig { way, shot, queries, sampling, ..TaskConfig::default() };
+    let sampler = TaskSampler::new(&benchmark.task_pool(split, Part::Test), config, arguments.seed)?;
+    for class in sampler.left_out() {
+        terminal::warn(&format!("class {} has only {} samples and is left out", class.id, class.samples));
+    }
+    (0..arguments.tasks).map(|index| Ok(sampler.task(index)?)).collect()
+}
+
+fn csv(results: &[TaskResult]) -> String {
+    let mut text = String::from("task,base,propagated,mixed\n");
+    for (number, result) in results.iter().enumerate() {
+        // invariant: writing to a string does not fail.
+        writeln!(text, "{number},{:.4},{:.4},{:.4}", result.base, result.propagated, result.mixed).unwrap();
+    }
+    text
+}

@@ -1,0 +1,128 @@
+//! `gpn train`.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context as _, bail};
+use gpn_data::benchmark::Benchmark;
+use gpn_model::{Device, Weights};
+use gpn_train::{Config, ModelInfo, Progress, RunDirectory, TrainedModel, Trainer};
+
+use crate::args::TrainArguments;
+use crate::terminal;
+
+pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
+    let device: Device = arguments.device.parse()?;
+    let (run, folder, mut trainer) = match &arguments.resume {
+        Some(folder) => resume(folder, arguments.data.as_deref(), &device)?,
+        None => start(arguments, &device)?,
+    };
+    let signals = watch_signals()?;
+    let bar = terminal::Progress::new("training");
+    let mut failed = None;
+    let episodes = trainer.episodes() as usize;
+    trainer.run(&run.checkpoints(), |done, report| {
+        bar.update(done as usize, episodes);
+        if let Some(report) = report {
+            bar.say(&line(report));
+            if let Err(error) = run.log(report) {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+        }
+        if signals.load(Ordering::Relaxed) > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    drop(bar);
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    if trainer.position().episode < trainer.episodes() {
+        eprintln!(
+            "stopped after episode {}; go on with `gpn train --resume {}`",
+            trainer.position().episode,
+            folder.display()
+        );
+        return Ok(());
+    }
+    let (network, memory, config, benchmark) = trainer.into_parts();
+    TrainedModel::save(&run.model(), &ModelInfo::new(&config, &network, &benchmark), &network, &memory)?;
+    eprintln!("trained: {}", run.model().display());
+    Ok(())
+}
+
+fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
+    // invariant: the command line demands both unless a run is resumed.
+    let (Some(data), Some(out)) = (&arguments.data, &arguments.out) else { bail!("--data and --out are missing") };
+    let mut config = Config::preset(&arguments.preset)?;
+    if let Some(file) = &arguments.config {
+        let text = std::fs::read_to_string(file).with_context(|| format!("{}: cannot read", file.display()))?;
+        config = config.with_toml(&text, file)?;
+    }
+    for setting in &arguments.set {
+        config = config.with_setting(setting)?;
+    }
+    let benchmark = Benchmark::open(data)?;
+    let data = std::path::absolute(data)?;
+    let mut trainer = Trainer::new(config.clone(), benchmark, device)?;
+    if let Some(file) = &arguments.init {
+        Weights::read(file)?.load(&mut trainer.network().embedder)?;
+    }
+    let run = RunDirectory::create(out, &config, &data, trainer.benchmark())?;
+    Ok((run, out.clone(), trainer))
+}
+
+fn resume(folder: &Path, data: Option<&Path>, device: &Device) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
+    let (run, config, origin) = RunDirectory::open(folder)?;
+    let data = data.unwrap_or(&origin.data);
+    let benchmark = Benchmark::open(data)?;
+    if benchmark.manifest().fingerprint() != origin.benchmark {
+        bail!(
+            "{}: it is not the benchmark that {} was started on; name that one with --data",
+            data.display(),
+            folder.display()
+        );
+    }
+    let mut trainer = Trainer::new(config, benchmark, device)?;
+    trainer.resume(&run.checkpoints())?;
+    run.cut_metrics(trainer.position().episode)?;
+    eprintln!("going on after episode {}", trainer.position().episode);
+    Ok((run, folder.to_owned(), trainer))
+}
+
+/// Counts interrupts: the first lets the episode finish, the second ends the process at once.
+fn watch_signals() -> anyhow::Result<Arc<AtomicU32>> {
+    let signals = Arc::new(AtomicU32::new(0));
+    let counted = signals.clone();
+    ctrlc::set_handler(move || {
+        if counted.fetch_add(1, Ordering::Relaxed) > 0 {
+            std::process::exit(130);
+        }
+        eprintln!("finishing the episode and saving; interrupt again to stop at once");
+    })?;
+    Ok(signals)
+}
+
+/// A report as a line of text.
+fn line(progress: &Progress) -> String {
+    let result = |name: &str, result: &Option<gpn_train::StepResult>| {
+        result.as_ref().map_or(String::new(), |result| {
+            format!("  {name} loss {:.3} accuracy {:4.1}%", result.loss, 100.0 * result.accuracy)
+        })
+    };
+    let time = progress.time;
+    let total = (time.data + time.steps + time.memory).as_secs_f64().max(1e-9);
+    let share = |part: std::time::Duration| 100.0 * part.as_secs_f64() / total;
+    format!(
+        "episode {}{}{}  lambda {:.2}  rate {:.1e}  time: steps {:.0}% memory {:.0}% data {:.0}%",
+        progress.episode,
+        result("tasks", &progress.few_shot),
+        result("auxiliary", &progress.auxiliary),
+        progress.lambda,
+        progress.rate,
+        share(time.steps),
+        share(time.memory),
+        share(time.data),
+    )
+}

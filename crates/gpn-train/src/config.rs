@@ -1,0 +1,313 @@
+//! The settings of a run: every one has a name, a default and a place in `config.toml`.
+
+use gpn_data::loader::View;
+use gpn_data::task::{Sampling, SnowballRule, TaskConfig};
+use gpn_data::transform::CropConfig;
+use gpn_model::{AdamConfig, BackboneKind, PropagationConfig, StepDecay};
+use serde::{Deserialize, Serialize};
+
+use crate::error::TrainError;
+use crate::memory::{MemoryConfig, MemoryNorm};
+use crate::pathways::{PathwayConfig, SpanningTree};
+use crate::schedule::ScheduleConfig;
+
+/// All settings of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Length, seed and bookkeeping.
+    pub train: TrainSettings,
+    /// The backbone.
+    pub model: ModelSettings,
+    /// Training tasks.
+    pub task: TaskSettings,
+    /// Crops and mirroring of training images.
+    pub augment: AugmentSettings,
+    /// Attention, gate and steps.
+    pub propagation: PropagationConfig,
+    /// The graph that a task propagates on.
+    pub pathways: PathwayConfig,
+    /// Prototypes of the training classes.
+    pub memory: MemoryConfig,
+    /// Auxiliary task and lambda over time.
+    pub schedule: ScheduleConfig,
+    /// Adam.
+    pub optimiser: AdamConfig,
+    /// Learning rate over time.
+    pub rate: StepDecay,
+}
+
+/// Length, seed and bookkeeping of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainSettings {
+    /// Training steps, auxiliary ones included. Default 20,000.
+    pub episodes: u64,
+    /// Seed of everything random. Default 0.
+    pub seed: u64,
+    /// Whether prototypes are propagated; without, a Prototypical Network is trained. Default true.
+    pub propagate: bool,
+    /// Whether the loss of a task moves the embeddings of its support samples too. Default true.
+    pub through_prototypes: bool,
+    /// Samples of an auxiliary batch. Default 128.
+    pub auxiliary_batch: usize,
+    /// Episodes between two checkpoints. Default 1000.
+    pub checkpoint_every: u64,
+    /// Checkpoints kept. Default 2.
+    pub keep_checkpoints: usize,
+    /// Episodes between two lines of metrics. Default 100.
+    pub log_every: u64,
+    /// Threads that prepare batches. Default 1.
+    pub workers: usize,
+}
+
+impl Default for TrainSettings {
+    fn default() -> Self {
+        Self {
+            episodes: 20_000,
+            seed: 0,
+            propagate: true,
+            through_prototypes: true,
+            auxiliary_batch: 128,
+            checkpoint_every: 1000,
+            keep_checkpoints: 2,
+            log_every: 100,
+            workers: 1,
+        }
+    }
+}
+
+/// The backbone and its inputs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelSettings {
+    /// Name of the backbone. Default `resnet08`; `identity` or `mlp` for embeddings.
+    pub backbone: String,
+    /// Height and width of the images the network sees. Default 32.
+    pub image_size: u32,
+}
+
+impl Default for ModelSettings {
+    fn default() -> Self {
+        Self { backbone: BackboneKind::default().to_string(), image_size: 32 }
+    }
+}
+
+/// The shape of training tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskSettings {
+    /// Classes of a task. Default 5.
+    pub way: usize,
+    /// Labelled samples of each class. Default 1.
+    pub shot: usize,
+    /// Queries of each class; 0 for as many as `shot`. Default 0.
+    pub queries: usize,
+    /// How classes are chosen. Default `both`.
+    pub sampling: Sampling,
+    /// Hops of snowball sampling. Default 5.
+    pub hops: usize,
+    /// How snowball sampling weighs candidates. Default `union`.
+    pub snowball: SnowballRule,
+}
+
+impl Default for TaskSettings {
+    fn default() -> Self {
+        let TaskConfig { way, shot, sampling, hops, snowball, .. } = TaskConfig::default();
+        Self { way, shot, queries: 0, sampling, hops, snowball }
+    }
+}
+
+impl TaskSettings {
+    /// The shape for a sampler.
+    pub fn sampler_config(&self) -> TaskConfig {
+        let queries = if self.queries == 0 { self.shot } else { self.queries };
+        let Self { way, shot, sampling, hops, snowball, .. } = *self;
+        TaskConfig { way, shot, queries, sampling, hops, snowball }
+    }
+}
+
+/// Crops and mirroring of training images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AugmentSettings {
+    /// Smallest share of an image that a crop covers. Default 0.08.
+    pub least_scale: f64,
+    /// Probability of mirroring. Default 0.5.
+    pub flip: f64,
+}
+
+impl Default for AugmentSettings {
+    fn default() -> Self {
+        let CropConfig { scale, flip, .. } = CropConfig::default();
+        Self { least_scale: scale.0, flip }
+    }
+}
+
+impl AugmentSettings {
+    /// The transform for a loader.
+    pub fn view(&self) -> View {
+        View::Train(CropConfig { scale: (self.least_scale, 1.0), flip: self.flip, ..CropConfig::default() })
+    }
+}
+
+/// The names of the presets.
+pub const PRESETS: [&str; 4] = ["default", "paper", "reference", "quick"];
+
+impl Config {
+    /// A named set of settings.
+    pub fn preset(name: &str) -> Result<Self, TrainError> {
+        let default = Self::default();
+        match name {
+            "default" => Ok(default),
+            "paper" => Ok(Self {
+                train: TrainSettings { episodes: 350_000, ..default.train },
+                model: ModelSettings { image_size: 84, ..default.model },
+                propagation: PropagationConfig {
+                    attention: gpn_model::propagation::Attention::CosineRaw,
+                    ..default.propagation
+                },
+                pathways: PathwayConfig { spanning_tree: SpanningTree::Cosine, ..default.pathways },
+                memory: MemoryConfig { refresh_every: 3, ..default.memory },
+                ..default
+            }),
+            "reference" => Ok(Self {
+                train: TrainSettings { episodes: 350_000, through_prototypes: false, ..default.train },
+                task: TaskSettings { snowball: SnowballRule::Joined, ..default.task },
+                pathways: PathwayConfig { halve_lists: true, ..default.pathways },
+                memory: MemoryConfig { refresh_every: 300, norm: MemoryNorm::Training, ..default.memory },
+                schedule: ScheduleConfig { lambda_every: 100, count_few_shot_only: true, ..default.schedule },
+                ..default
+            }),
+            "quick" => Ok(Self {
+                train: TrainSettings { episodes: 2_000, ..default.train },
+                rate: StepDecay { every: 200, from: 1_000, ..default.rate },
+                memory: MemoryConfig { refresh_every: 500, ..default.memory },
+                ..default
+            }),
+            other => Err(TrainError::Setting {
+                key: format!("preset {other}"),
+                reason: unknown(other, PRESETS, "preset"),
+            }),
+        }
+    }
+
+    /// Reads settings from TOML text; those left out keep their value.
+    pub fn with_toml(&self, text: &str, file: &std::path::Path) -> Result<Self, TrainError> {
+        let given: toml::Table = toml::from_str(text).map_err(|error| TrainError::Malformed {
+            path: file.to_owned(),
+            reason: error.to_string().trim_end().to_owned(),
+        })?;
+        let mut config = self.clone();
+        for (key, value) in flattened(&given) {
+            config = config.with_value(&key, value)?;
+        }
+        Ok(config)
+    }
+
+    /// Changes one setting, given as `group.name=value`.
+    ///
+    /// ```
+    /// let config = gpn_train::Config::default().with_setting("task.way=10")?;
+    /// assert_eq!(config.task.way, 10);
+    /// let error = gpn_train::Config::default().with_setting("task.wya=10").unwrap_err();
+    /// assert!(error.to_string().contains("did you mean `task.way`?"));
+    /// # Ok::<(), gpn_train::TrainError>(())
+    /// ```
+    pub fn with_setting(&self, assignment: &str) -> Result<Self, TrainError> {
+        let (key, text) = assignment.split_once('=').ok_or_else(|| TrainError::Setting {
+            key: assignment.to_owned(),
+            reason: "write it as group.name=value, such as task.way=10".into(),
+        })?;
+        // A bare word is a string: `propagation.gate=fixed`.
+        let value = text.parse::<toml::Value>().unwrap_or_else(|_| toml::Value::String(text.to_owned()));
+        self.with_value(key.trim(), value)
+    }
+
+    fn with_value(&self, key: &str, value: toml::Value) -> Result<Self, TrainError> {
+        // invariant: settings are plain values in groups, which TOML can write.
+        let mut table = toml::Table::try_from(self).unwrap();
+        let known: Vec<String> = flattened(&table).into_iter().map(|(key, _)| key).collect();
+        let Some((group, name)) = key.split_once('.').filter(|_| known.iter().any(|known| known == key)) else {
+            let reason = unknown(key, known.iter().map(String::as_str), "setting");
+            return Err(TrainError::Setting { key: key.to_owned(), reason });
+        };
+        // invariant: the key was found among the flattened keys, so the group is a table.
+        let slot = &mut table.get_mut(group).unwrap().as_table_mut().unwrap()[name];
+        let value = match (&slot, value) {
+            (toml::Value::Float(_), toml::Value::Integer(whole)) => toml::Value::Float(whole as f64),
+            (_, value) => value,
+        };
+        *slot = value;
+        let config: Self = table.try_into().map_err(|error: toml::de::Error| TrainError::Setting {
+            key: key.to_owned(),
+            reason: error.message().to_owned(),
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), TrainError> {
+        let positive = [
+            ("train.episodes", self.train.episodes),
+            ("train.checkpoint_every", self.train.checkpoint_every),
+            ("train.keep_checkpoints", self.train.keep_checkpoints as u64),
+            ("train.log_every", self.train.log_every),
+            ("train.auxiliary_batch", self.train.auxiliary_batch as u64),
+            ("memory.refresh_every", self.memory.refresh_every),
+        ];
+        match positive.into_iter().find(|(_, value)| *value == 0) {
+            Some((key, _)) => Err(TrainError::Setting { key: key.into(), reason: "it must be at least 1".into() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// `group.name` and value of every setting.
+fn flattened(table: &toml::Table) -> Vec<(String, toml::Value)> {
+    let mut flat = Vec::new();
+    for (group, value) in table {
+        match value {
+            toml::Value::Table(inner) => {
+                flat.extend(inner.iter().map(|(name, value)| (format!("{group}.{name}"), value.clone())));
+            }
+            other => flat.push((group.clone(), other.clone())),
+        }
+    }
+    flat
+}
+
+fn unknown<'a>(given: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
+    match gpn_taxonomy::nearest_name(given, known) {
+        Some(nearest) => format!("there is no such {what}; did you mean `{nearest}`?"),
+        None => format!("there is no such {what}; config.toml of a run lists all settings"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_survives_toml() {
+        for preset in PRESETS {
+            let config = Config::preset(preset).unwrap();
+            let text = toml::to_string(&config).unwrap();
+            assert_eq!(toml::from_str::<Config>(&text).unwrap(), config);
+            assert_eq!(Config::default().with_toml(&text, "x".as_ref()).unwrap(), config);
+        }
+    }
+
+    #[test]
+    fn settings_are_checked_where_they_are_given() {
+        let fault = |assignment: &str| Config::default().with_setting(assignment).unwrap_err().to_string();
+        assert!(fault("propagation.gaet=fixed").contains("did you mean `propagation.gate`?"));
+        assert!(fault("propagation.gate=fixde").contains("unknown variant `fixde`"));
+        assert!(fault("task.way=many").contains("invalid type"));
+        assert!(fault("train.episodes=0").contains("at least 1"));
+        assert!(fault("task").contains("group.name=value"));
+        let config = Config::default().with_setting("rate.initial=1").unwrap();
+        assert_eq!(config.rate.initial, 1.0);
+        assert!(Config::preset("papre").unwrap_err().to_string().contains("did you mean `paper`?"));
+    }
+}

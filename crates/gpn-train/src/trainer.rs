@@ -1,0 +1,334 @@
+//! Algorithm 1: the training loop.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gpn_data::benchmark::{Benchmark, Part, Split, Store};
+use gpn_data::loader::{Batch, Loader, LoaderConfig, Plan};
+use gpn_data::rng::{Purpose, Stream};
+use gpn_data::task::{Task, TaskSampler};
+use gpn_model::{Adam, BackboneKind, Device, InputShape};
+use gpn_taxonomy::{HopSearch, Taxonomy};
+
+use crate::checkpoint::{Checkpoints, Position};
+use crate::config::Config;
+use crate::error::TrainError;
+use crate::memory::Memory;
+use crate::network::{EpisodeShape, Network, StepResult};
+use crate::pathways::Surroundings;
+use crate::schedule::{Schedule, StepKind};
+
+/// Halving of lists is drawn from streams that training steps do not use otherwise.
+const HALVING: u64 = 1 << 62;
+/// Auxiliary batches likewise.
+const AUXILIARY: u64 = 1 << 61;
+
+/// Where the time of training goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TimeSplit {
+    /// Waiting for batches.
+    pub data: Duration,
+    /// Training steps.
+    pub steps: Duration,
+    /// Refreshing the memory.
+    pub memory: Duration,
+}
+
+/// Means over the episodes since the last report.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Episodes done.
+    pub episode: u64,
+    /// Loss and accuracy of few-shot episodes; `None` where there was none.
+    pub few_shot: Option<StepResult>,
+    /// Loss and accuracy of auxiliary batches.
+    pub auxiliary: Option<StepResult>,
+    /// Weight of the prototype before propagation.
+    pub lambda: f32,
+    /// Learning rate.
+    pub rate: f64,
+    /// Time since this process began to train.
+    pub time: TimeSplit,
+}
+
+/// What a batch is for.
+enum Tag {
+    Auxiliary(Vec<usize>),
+    FewShot(Task),
+}
+
+/// A run in progress.
+pub struct Trainer {
+    config: Config,
+    benchmark: Arc<Benchmark>,
+    graph: Taxonomy,
+    samples_of: Vec<Vec<u32>>,
+    schedule: Schedule,
+    network: Network,
+    adam: Adam,
+    memory: Memory,
+    position: Position,
+    time: TimeSplit,
+}
+
+impl Trainer {
+    /// A run that has not begun.
+    pub fn new(config: Config, benchmark: Benchmark, device: &Device) -> Result<Self, TrainError> {
+        let data_set = benchmark.data_set(Split::Train);
+        let samples_of: Vec<Vec<u32>> =
+            data_set.rows.iter().map(|&row| benchmark.samples(row, Part::Train).to_vec()).collect();
+        let input = match benchmark.store() {
+            Store::Images { .. } => {
+                let size = config.model.image_size as usize;
+                InputShape::Image { height: size, width: size }
+            }
+            Store::Embeddings { dim, .. } => InputShape::Embedding { len: *dim as usize },
+            Store::Empty => {
+                return Err(TrainError::Malformed {
+                    path: benchmark.folder().to_owned(),
+                    reason: "it holds classes only; build it without --classes-only to train on it".into(),
+                });
+            }
+        };
+        let seed = config.train.seed;
+        let backbone = config.model.backbone.parse::<BackboneKind>()?.config();
+        let network =
+            Network::new(&backbone, config.propagation.clone(), input, samples_of.len(), device, seed)?;
+        let schedule = Schedule::new(config.schedule.clone(), config.rate, config.train.episodes, seed);
+        Ok(Self {
+            adam: Adam::new(config.optimiser),
+            benchmark: Arc::new(benchmark),
+            graph: data_set.training_graph,
+            samples_of,
+            schedule,
+            network,
+            memory: Memory::default(),
+            position: Position::default(),
+            time: TimeSplit::default(),
+            config,
+        })
+    }
+
+    /// The network as it is now.
+    pub fn network(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
+    /// The memory as it is now.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Network and memory as they are now.
+    pub fn into_parts(self) -> (Network, Memory, Config, Arc<Benchmark>) {
+        (self.network, self.memory, self.config, self.benchmark)
+    }
+
+    /// The benchmark trained on.
+    pub fn benchmark(&self) -> &Benchmark {
+        &self.benchmark
+    }
+
+    /// Episodes of the whole run.
+    pub fn episodes(&self) -> u64 {
+        self.config.train.episodes
+    }
+
+    /// Where the run stands.
+    pub fn position(&self) -> &Position {
+        &self.position
+    }
+
+    /// Goes on from the newest checkpoint in `folder`, if there is one.
+    pub fn resume(&mut self, folder: &Path) -> Result<bool, TrainError> {
+        let checkpoints = self.checkpoints(folder);
+        let position = checkpoints.load_newest(&mut self.network, &mut self.adam, &mut self.memory)?;
+        let found = position.is_some();
+        self.position = position.unwrap_or_default();
+        Ok(found)
+    }
+
+    /// Trains until all episodes are done or `on_progress` breaks. Checkpoints go to `folder`, one when it ends too.
+    ///
+    /// `on_progress` is called after every episode, with a report after every `train.log_every` of them.
+    pub fn run(
+        &mut self,
+        folder: &Path,
+        mut on_progress: impl FnMut(u64, Option<&Progress>) -> ControlFlow<()>,
+    ) -> Result<(), TrainError> {
+        let checkpoints = self.checkpoints(folder);
+        let mut loader = self.loader()?;
+        let mut means = Means::default();
+        let mut search = HopSearch::new(&self.graph);
+        while self.position.episode < self.config.train.episodes {
+            let t = self.position.episode;
+            if t.is_multiple_of(self.config.memory.refresh_every) {
+                self.refresh()?;
+            }
+            let started = Instant::now();
+            let Some(batch) = loader.next_batch() else { break };
+            let batch = batch?;
+            self.time.data += started.elapsed();
+            let started = Instant::now();
+            let kind = self.step(&batch, &mut search, &mut means)?;
+            self.time.steps += started.elapsed();
+            loader.recycle(batch);
+            self.position.episode += 1;
+            self.position.few_shot += u64::from(kind == StepKind::FewShot);
+            let done = self.position.episode;
+            let report = done.is_multiple_of(self.config.train.log_every).then(|| self.report(&mut means));
+            let stop = on_progress(done, report.as_ref()).is_break();
+            if stop || done.is_multiple_of(self.config.train.checkpoint_every) || done == self.config.train.episodes {
+                if done == self.config.train.episodes {
+                    self.refresh()?;
+                }
+                checkpoints.save(&self.position, &self.network, &self.adam, &self.memory)?;
+            }
+            if stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn checkpoints(&self, folder: &Path) -> Checkpoints {
+        Checkpoints::new(folder.to_owned(), self.config.train.keep_checkpoints)
+    }
+
+    fn refresh(&mut self) -> Result<(), TrainError> {
+        let started = Instant::now();
+        self.memory.refresh(
+            &mut self.network.embedder,
+            self.benchmark.store(),
+            &self.samples_of,
+            &self.config.memory,
+            self.config.train.seed,
+            self.position.refreshes,
+        )?;
+        self.position.refreshes += 1;
+        self.time.memory += started.elapsed();
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        batch: &Batch<Tag>,
+        search: &mut HopSearch,
+        means: &mut Means,
+    ) -> Result<StepKind, TrainError> {
+        let t = batch.index;
+        let rate = self.schedule.rate(t, self.position.few_shot);
+        match &batch.tag {
+            Tag::Auxiliary(labels) => {
+                let result = self.network.auxiliary_step(&batch.inputs, labels, &mut self.adam, rate, t)?;
+                means.auxiliary.add(&result);
+                Ok(StepKind::Auxiliary)
+            }
+            Tag::FewShot(task) => {
+                let surroundings = self.config.train.propagate.then(|| self.surroundings(task, t, search));
+                let shape = EpisodeShape {
+                    way: task.classes.len(),
+                    shot: task.support[0].len(),
+                    lambda: self.schedule.lambda(t),
+                    tree: self.config.pathways.spanning_tree,
+                    through_prototypes: self.config.train.through_prototypes,
+                };
+                let result = self.network.few_shot_step(
+                    &batch.inputs,
+                    shape,
+                    surroundings.as_ref(),
+                    &self.memory,
+                    &mut self.adam,
+                    rate,
+                    t,
+                )?;
+                means.few_shot.add(&result);
+                Ok(StepKind::FewShot)
+            }
+        }
+    }
+
+    fn surroundings(&self, task: &Task, t: u64, search: &mut HopSearch) -> Surroundings {
+        let mut stream = Stream::new(self.config.train.seed, Purpose::Step, HALVING + t);
+        let halve = self.config.pathways.halve_lists.then_some(&mut stream);
+        Surroundings::in_training(&self.graph, &task.classes, self.config.propagation.steps, halve, search)
+    }
+
+    fn report(&self, means: &mut Means) -> Progress {
+        let t = self.position.episode;
+        let Means { few_shot, auxiliary } = std::mem::take(means);
+        Progress {
+            episode: t,
+            few_shot: few_shot.mean(),
+            auxiliary: auxiliary.mean(),
+            lambda: self.schedule.lambda(t),
+            rate: self.schedule.rate(t, self.position.few_shot),
+            time: self.time,
+        }
+    }
+
+    /// Batches from where the run stands to its end.
+    fn loader(&self) -> Result<Loader<Tag>, TrainError> {
+        let seed = self.config.train.seed;
+        let pool = self.benchmark.task_pool(Split::Train, Part::Train);
+        let sampler = TaskSampler::new(&pool, self.config.task.sampler_config(), seed)?;
+        let labelled: Vec<(u32, usize)> = self
+            .samples_of
+            .iter()
+            .enumerate()
+            .flat_map(|(class, samples)| samples.iter().map(move |&sample| (sample, class)))
+            .collect();
+        let (schedule, batch) = (self.schedule.clone(), self.config.train.auxiliary_batch.min(labelled.len()));
+        let plan = move |t: u64| match schedule.kind(t) {
+            StepKind::Auxiliary => {
+                let chosen = Stream::new(seed, Purpose::Step, AUXILIARY + t).choose(&labelled, batch);
+                let (samples, labels) = chosen.into_iter().unzip();
+                Ok(Plan { samples, tag: Tag::Auxiliary(labels) })
+            }
+            StepKind::FewShot => {
+                let task = sampler.task(t)?;
+                let samples = task.support.iter().chain(&task.query).flatten().copied().collect();
+                Ok(Plan { samples, tag: Tag::FewShot(task) })
+            }
+        };
+        let config = LoaderConfig {
+            size: self.config.model.image_size,
+            view: self.config.augment.view(),
+            seed,
+            workers: self.config.train.workers,
+        };
+        let range = self.position.episode..self.config.train.episodes;
+        Ok(Loader::start(self.benchmark.clone(), config, range, plan))
+    }
+}
+
+#[derive(Default)]
+struct Means {
+    few_shot: Mean,
+    auxiliary: Mean,
+}
+
+#[derive(Default)]
+struct Mean {
+    count: u32,
+    loss: f64,
+    accuracy: f64,
+}
+
+impl Mean {
+    fn add(&mut self, result: &StepResult) {
+        self.count += 1;
+        self.loss += f64::from(result.loss);
+        self.accuracy += f64::from(result.accuracy);
+    }
+
+    fn mean(&self) -> Option<StepResult> {
+        let count = f64::from(self.count);
+        (self.count > 0).then(|| StepResult {
+            loss: (self.loss / count) as f32,
+            accuracy: (self.accuracy / count) as f32,
+        })
+    }
+}

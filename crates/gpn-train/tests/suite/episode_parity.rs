@@ -1,0 +1,182 @@
+//! Propagation and whole episodes against the authors' implementation.
+
+use gpn_model::propagation::{Attention, Gate, Order, Propagation};
+use gpn_model::{
+    Adam, BackboneKind, Device, InputShape, NamedTensor, PropagationConfig, PropagationGraph, Weights, save_weights,
+};
+use gpn_taxonomy::{HopSearch, TaxonomyBuilder};
+use gpn_train::{EpisodeShape, Memory, Network, SpanningTree, Surroundings};
+
+use crate::golden::{self, Array, Case, assert_close, assert_close_relative};
+
+/// `(receiver, sender)` of each entry of an adjacency matrix.
+fn pairs(adjacency: &Array) -> Vec<(u32, u32)> {
+    let n = adjacency.shape[1];
+    let set = adjacency.values.iter().enumerate().filter(|(_, value)| **value != 0.0);
+    set.map(|(place, _)| ((place / n) as u32, (place % n) as u32)).collect()
+}
+
+/// The settings that a tag of a_propagation stands for.
+fn settings(tag: &str, case: &Case) -> PropagationConfig {
+    let hidden = case.below(&format!("{tag}/w/")).next().map_or(1, |(_, array)| array.shape[0].max(2));
+    let base = PropagationConfig { hidden, ..PropagationConfig::default() };
+    match tag {
+        "softmax_t1" => base,
+        "softmax_t10" => PropagationConfig { attention_temperature: 10.0, gate_temperature: 10.0, ..base },
+        "softmax_t1_singleround" => PropagationConfig { order: Order::Alternating, ..base },
+        "cosine_sim" => PropagationConfig { gate: Gate::Ratio, ..base },
+        "cosine_att" => PropagationConfig { gate: Gate::Learned, ..base },
+        "cosine_sigmoid" => PropagationConfig { gate: Gate::Sigmoid, ..base },
+        "mlp_sigmoid" => {
+            // The first array below the tag is a bias or a weight; the bias tells the hidden length as well.
+            PropagationConfig { attention: Attention::AdditiveLinear, gate: Gate::Sigmoid, hidden: 16, ..base }
+        }
+        "fixed_keep05" => PropagationConfig { gate: Gate::Fixed, keep: 0.5, ..base },
+        "paramfree" => PropagationConfig { attention: Attention::Uniform, gate: Gate::Open, heads: 1, ..base },
+        other => panic!("the case {other} has no settings in this test"),
+    }
+}
+
+#[test]
+fn propagation_parity() {
+    for path in golden::cases("a_propagation") {
+        let case = Case::read(&path);
+        let features = &case.arrays["features"];
+        let [nodes, dim] = features.shape[..] else { panic!("features are a matrix") };
+        let graph =
+            PropagationGraph::new(nodes, nodes, pairs(&case.arrays["forward_adj"]), pairs(&case.arrays["backward_adj"]));
+        let mut tags: Vec<&str> =
+            case.arrays.keys().filter_map(|name| name.strip_suffix("/out")).collect();
+        tags.dedup();
+        assert!(!tags.is_empty(), "{}: no cases", case.name);
+        for tag in tags {
+            let propagation = Propagation::new(settings(tag, &case), dim);
+            let params: Vec<&[f32]> = propagation
+                .parameters()
+                .iter()
+                .map(|info| case.values(&format!("{tag}/w/{}", info.name)))
+                .collect();
+            let tape = propagation.forward(&params, &graph, &features.values);
+            let out = tape.result(&graph);
+            assert_close(&format!("{} {tag}/out", case.name), out, case.values(&format!("{tag}/out")), 1e-4);
+            if tag == "paramfree" {
+                continue;
+            }
+            let grad: Vec<f32> = out.iter().map(|value| 2.0 * value / 1000.0).collect();
+            let mut grads: Vec<Vec<f32>> = params.iter().map(|param| vec![0.0; param.len()]).collect();
+            let feature_grads = propagation.backward(&params, &graph, &tape, &grad, &mut grads);
+            assert_close_relative(
+                &format!("{} {tag}/grad/features", case.name),
+                &feature_grads,
+                case.values(&format!("{tag}/grad/features")),
+                1e-3,
+            );
+            for (info, grad) in propagation.parameters().iter().zip(&grads) {
+                let name = format!("{tag}/grad/{}", info.name);
+                assert_close_relative(&format!("{} {name}", case.name), grad, case.values(&name), 1e-3);
+            }
+        }
+    }
+}
+
+#[test]
+fn episode_parity() {
+    for path in golden::cases("e_episode") {
+        let case = Case::read(&path);
+        let what = |part: &str| format!("{} {part}", case.name);
+        let [way, shot] = ["way", "shot"].map(|name| case.values(name)[0] as usize);
+        let images = &case.arrays["imgs"];
+        let &[count, _, height, width] = &images.shape[..] else { panic!("imgs is not a batch of images") };
+        let nodes: Vec<u32> = case.values("nodes").iter().map(|&node| node as u32).collect();
+        let labels: Vec<u32> = case.values("labels").iter().map(|&label| label as u32).collect();
+
+        let heads = case.below("state/prop.multihead_attention_0hop_").filter(|(name, _)| name.contains("linear_q")).count();
+        let steps = (0..).take_while(|step| {
+            case.below(&format!("state/prop.multihead_attention_{step}hop_")).next().is_some()
+        });
+        let hidden = case.below("state/prop.").next().unwrap().1.shape[0];
+        let config = PropagationConfig { heads, hidden, steps: steps.count().min(2), ..PropagationConfig::default() };
+        let memory = Memory { dim: case.arrays["memory"].shape[1], prototypes: case.values("memory").to_vec() };
+        let classes = case.below("state/emb.fc_classifier").next().map_or(memory.classes(), |(_, array)| array.shape[0]);
+        let input = InputShape::Image { height, width };
+        let backbone = BackboneKind::ResNet08.config();
+        let mut network = Network::new(&backbone, config, input, classes, &Device::cpu(), 1).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state.safetensors");
+        let state =
+            case.below("state/").map(|(name, array)| NamedTensor { name, shape: &array.shape, values: &array.values });
+        save_weights(&file, state, None).unwrap();
+        let weights = Weights::read(&file).unwrap();
+        weights.load(&mut network.embedder).unwrap();
+        network.propagator.load(&weights).unwrap();
+
+        // Support first, then queries, in the order of the targets.
+        let mut inputs = Vec::new();
+        for skip in [0, shot] {
+            for &class in &nodes[..way] {
+                let own = (0..count).filter(|&image| labels[image] == class);
+                let taken: Vec<usize> = if skip == 0 { own.take(shot).collect() } else { own.skip(shot).collect() };
+                for image in taken {
+                    inputs.extend(&images.values[image * input.len()..][..input.len()]);
+                }
+            }
+        }
+        let surroundings = surroundings_of(&case, &nodes, way);
+        let sorted = |classes: &[u32]| std::collections::BTreeSet::from_iter(classes.iter().copied());
+        assert_eq!(sorted(&surroundings.classes), sorted(&nodes), "{}", what("nodes"));
+        let shape = EpisodeShape {
+            way,
+            shot,
+            lambda: case.values("lam")[0],
+            tree: SpanningTree::Nearest,
+            through_prototypes: false,
+        };
+        let result = network.few_shot_gradients(&inputs, shape, Some(&surroundings), &memory).unwrap();
+        assert_close(&what("loss"), &[result.loss], case.values("loss"), 1e-4);
+        assert_close(&what("acc"), &[100.0 * result.accuracy], case.values("acc"), 1e-3);
+        for gradient in network.embedder.gradients().chain(network.propagator.gradients()) {
+            let name = golden_name("grad/", gradient.name);
+            if let Some(expected) = case.arrays.get(&name) {
+                assert_close_relative(&what(&name), gradient.values, &expected.values, 1e-3);
+            }
+        }
+        let mut adam = Adam::default();
+        let mut updates = network.embedder.updates();
+        updates.extend(network.propagator.updates());
+        adam.step(&mut updates, 1e-3, 0).unwrap();
+        let mut compared = 0;
+        for tensor in network.embedder.parameters().iter().chain(network.propagator.parameters().iter()) {
+            let name = golden_name("after_adam/", tensor.name);
+            if let Some(expected) = case.arrays.get(&name) {
+                assert_close(&what(&name), tensor.values, &expected.values, 1e-5);
+                compared += 1;
+            }
+        }
+        assert!(compared > 0, "{}", what("has no weights after the step"));
+        for buffer in network.embedder.buffers().iter() {
+            let name = golden_name("bn_after/", buffer.name);
+            if let Some(expected) = case.arrays.get(&name) {
+                assert_close_relative(&what(&name), buffer.values, &expected.values, 1e-4);
+            }
+        }
+    }
+}
+
+/// The golden file says `emb.` before backbone tensors.
+fn golden_name(prefix: &str, name: &str) -> String {
+    if name.starts_with("prop.") { format!("{prefix}{name}") } else { format!("{prefix}emb.{name}") }
+}
+
+/// The task's graph as the case gives it, found anew on a graph with those edges.
+fn surroundings_of(case: &Case, nodes: &[u32], way: usize) -> Surroundings {
+    let mut builder = TaxonomyBuilder::new();
+    let classes = case.arrays["memory"].shape[0];
+    for class in 0..classes {
+        builder.add_class(&class.to_string());
+    }
+    for (child, parent) in pairs(&case.arrays["forward_adj"]) {
+        builder.add_edge(nodes[parent as usize], nodes[child as usize], None);
+    }
+    let graph = builder.build().unwrap().taxonomy;
+    Surroundings::in_training(&graph, &nodes[..way], nodes.len(), None, &mut HopSearch::new(&graph))
+}

@@ -1,0 +1,5 @@
+//! Tests through the public interface, in one binary because each would link burn anew.
+
+mod episode_parity;
+mod golden;
+mod trained_parity;

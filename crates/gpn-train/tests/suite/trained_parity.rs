@@ -1,0 +1,112 @@
+//! A network trained by the authors' code, evaluated end to end on fixed tasks: JPEG files to accuracies.
+
+use std::path::Path;
+
+use gpn_data::benchmark::{Benchmark, Preset, Split, build};
+use gpn_data::source;
+use gpn_data::task::{Task, read_tasks};
+use gpn_model::{BackboneKind, Device, InputShape, PropagationConfig, Weights};
+use gpn_train::{Embeddings, Estimate, Hierarchy, Memory, Network, PathwayConfig, TaskResult, Trained, evaluate};
+
+use crate::golden::folder;
+
+/// The benchmark of the fixed tasks, built from the archive of images.
+fn tiny_bench(data: &Path, out: &Path) -> Option<Benchmark> {
+    let archive = data.join("tiny-imagenet-200.tar");
+    let Ok(wordnet) = gpn_taxonomy::find_wordnet() else {
+        eprintln!("skipped: WordNet is not installed (set GPN_WORDNET_DIR)");
+        return None;
+    };
+    let source = source::open(&format!("tiny-imagenet:{}", archive.display()).parse().unwrap()).unwrap();
+    let taxonomy = gpn_taxonomy::read_wordnet(&wordnet).unwrap().taxonomy;
+    let config = gpn_data::benchmark::BuildConfig { root_id: Some("root".into()), ..Preset::TinyImagenet.config() };
+    build(source.as_ref(), &taxonomy, "wordnet", &config, out, &|_, _| {}).unwrap();
+    Some(Benchmark::open(out).unwrap())
+}
+
+/// The rows of an accuracy file: base, gpn_plus, gpn, gpn_plus_lambda05.
+fn accuracies(path: &Path) -> Vec<[f64; 4]> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let columns = ["base", "gpn_plus", "gpn", "gpn_plus_lambda05"]
+        .map(|name| header.iter().position(|column| *column == name).unwrap());
+    lines
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            columns.map(|column| cells[column].parse().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn trained_network_parity() {
+    let Some(golden) = folder("GPN_GOLDEN_DIR", "golden") else { return };
+    let Some(data) = folder("GPN_DATA_DIR", "data") else { return };
+    let network_file = golden.join("h_trained/network.safetensors");
+    if !network_file.exists() {
+        eprintln!("skipped: no {}", network_file.display());
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(benchmark) = tiny_bench(&data, &scratch.path().join("tiny")) else { return };
+
+    let weights = Weights::read(&network_file).unwrap();
+    let memory = weights.iter().find(|tensor| tensor.name == "memory").unwrap();
+    let memory = Memory { dim: memory.shape[1], prototypes: memory.values.to_vec() };
+    let input = InputShape::Image { height: 32, width: 32 };
+    let backbone = BackboneKind::ResNet08.config();
+    let mut network =
+        Network::new(&backbone, PropagationConfig::default(), input, memory.classes(), &Device::cpu(), 1).unwrap();
+    weights.load(&mut network.embedder).unwrap();
+    network.propagator.load(&weights).unwrap();
+
+    let mut files: Vec<_> = std::fs::read_dir(golden.join("h_trained"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "csv"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "no accuracy files");
+    for file in files {
+        let setting = file.file_stem().unwrap().to_str().unwrap().strip_prefix("accuracy_").unwrap().to_owned();
+        let task_file = data.join(format!("tiny-bench/tasks_{setting}.json"));
+        if !task_file.exists() {
+            eprintln!("skipped: no {}", task_file.display());
+            continue;
+        }
+        let split = if setting.starts_with("close") { Split::Close } else { Split::Far };
+        let expected = accuracies(&file);
+        let tasks = read_tasks(&task_file).unwrap();
+        let got = evaluated(&mut network, &memory, &benchmark, split, &tasks);
+        let queries: usize = tasks[0].query.iter().map(Vec::len).sum();
+        for (column, name) in ["base", "gpn_plus", "gpn", "gpn_plus_lambda05"].iter().enumerate() {
+            let [ours, theirs] = [&got, &expected].map(|rows| rows.iter().map(|row| row[column]).collect::<Vec<f64>>());
+            let [mean, reference] = [&ours, &theirs].map(|values| Estimate::of(values).mean);
+            let near = ours.iter().zip(&theirs).filter(|(a, b)| (*a - *b).abs() <= 100.0 / queries as f64 + 1e-6).count();
+            let share = near as f64 / tasks.len() as f64;
+            eprintln!("{setting} {name}: {mean:.3} against {reference:.3}, {:.1}% of tasks within one query", 100.0 * share);
+            assert!((mean - reference).abs() <= 0.15, "{setting} {name}: mean {mean} against {reference}");
+            assert!(share >= 0.95, "{setting} {name}: only {share} of tasks within one query");
+        }
+    }
+}
+
+/// Accuracies of each task: base, GPN+, GPN, GPN+ with lambda 0.5.
+fn evaluated(
+    network: &mut Network,
+    memory: &Memory,
+    benchmark: &Benchmark,
+    split: Split,
+    tasks: &[Task],
+) -> Vec<[f64; 4]> {
+    let pathways = PathwayConfig::default();
+    let embeddings = Embeddings::of_tasks(&mut network.embedder, benchmark.store(), tasks).unwrap();
+    let data_set = benchmark.data_set(split);
+    let trained = Trained { propagator: &network.propagator, memory, pathways: &pathways };
+    let run = |hierarchy| -> Vec<TaskResult> {
+        evaluate(trained, &data_set, &embeddings, tasks, hierarchy, 0.5).unwrap()
+    };
+    let (known, unknown) = (run(Hierarchy::Known), run(Hierarchy::Unknown));
+    known.iter().zip(unknown).map(|(k, u)| [k.base, k.propagated, u.propagated, k.mixed]).collect()
+}
