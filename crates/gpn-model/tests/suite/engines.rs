@@ -16,11 +16,11 @@ fn noise(len: usize, seed: u32) -> Vec<f32> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Batches that each comparison tries, and how many of them must agree in their gradients. A value within rounding
-/// of zero may fall on either side of a ReLU; that moves the gradients of about one batch in twenty by some percent,
-/// while a fault in a gradient moves those of every batch.
-const BATCHES: u32 = 6;
-const MUST_AGREE: usize = 4;
+/// Batches that each comparison tries, and how many of them must agree closely in their gradients. A value within
+/// rounding of zero may fall on either side of a ReLU, which moves the gradients of a batch by up to some percent (one
+/// batch in twenty of ResNet-08, one in two of ResNet-20); a fault in a gradient moves those of every batch.
+const BATCHES: u32 = 8;
+const MUST_AGREE: usize = 2;
 
 /// A step in either mode on each engine, the second with statistics moved by the first, and embeddings.
 fn agree(config: &BackboneConfig, [height, width]: [usize; 2], n: usize) {
@@ -57,7 +57,8 @@ fn agree(config: &BackboneConfig, [height, width]: [usize; 2], n: usize) {
         differences.push(worst);
     }
     let agreeing = differences.iter().filter(|&&difference| difference <= 1e-4).count();
-    assert!(agreeing >= MUST_AGREE, "{}: {differences:?}", what("gradients"));
+    let all_near = differences.iter().all(|&difference| difference < 0.1);
+    assert!(agreeing >= MUST_AGREE && all_near, "{}: {differences:?}", what("gradients"));
 }
 
 #[test]
