@@ -12,7 +12,7 @@ use crate::args::{EvalArguments, HierarchyName, SamplingName, TestSplit};
 use crate::terminal::{self, Table};
 
 pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
-    let device: Device = arguments.device.parse()?;
+    let device = Device::open(arguments.device.parse()?)?;
     let file = if arguments.run.is_dir() { arguments.run.join("model.safetensors") } else { arguments.run.clone() };
     let mut model = TrainedModel::read(&file, &device)?;
     let benchmark = Benchmark::open(&arguments.data)?;

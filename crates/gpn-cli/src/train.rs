@@ -14,7 +14,7 @@ use crate::args::TrainArguments;
 use crate::terminal;
 
 pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
-    let device: Device = arguments.device.parse()?;
+    let device = Device::open(arguments.device.parse()?)?;
     let (run, folder, mut trainer) = match &arguments.resume {
         Some(folder) => resume(folder, arguments.data.as_deref(), &device)?,
         None => start(arguments, &device)?,

@@ -92,7 +92,7 @@ impl Checkpoints {
         for entry in std::fs::read_dir(&self.folder).map_err(io)? {
             let path = entry.map_err(io)?.path();
             let is_checkpoint = path.extension().is_some_and(|extension| extension == EXTENSION);
-            let stem = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+            let stem: Option<u64> = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
             episodes.extend(stem.filter(|_| is_checkpoint));
         }
         episodes.sort_unstable();

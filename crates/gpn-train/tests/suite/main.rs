@@ -2,4 +2,5 @@
 
 mod episode_parity;
 mod golden;
+mod resume;
 mod trained_parity;

@@ -1,0 +1,90 @@
+//! A run gives the same bytes however often it is interrupted and however many threads it has.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use gpn_data::benchmark::{Benchmark, BuildConfig, build};
+use gpn_data::source::{Source as _, SyntheticSource};
+use gpn_data::synthetic::SyntheticConfig;
+use gpn_model::Device;
+use gpn_train::{Config, ModelInfo, TrainedModel, Trainer};
+
+/// A small benchmark of drawn images, built once.
+fn benchmark() -> Benchmark {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let source = SyntheticSource::new(SyntheticConfig { per_leaf: 60, ..SyntheticConfig::default() });
+        let taxonomy = source.taxonomy().unwrap().unwrap().taxonomy;
+        let mut config = BuildConfig { size: 32, ..BuildConfig::default() };
+        config.assign.per_leaf = 6;
+        build(&source, &taxonomy, "built in", &config, &folder.path().join("data"), &|_, _| {}).unwrap();
+        folder
+    });
+    Benchmark::open(&folder.path().join("data")).unwrap()
+}
+
+fn config() -> Config {
+    let mut config = Config::default();
+    for setting in [
+        "train.episodes=24",
+        "train.checkpoint_every=10",
+        "train.auxiliary_batch=16",
+        "memory.refresh_every=8",
+        "memory.samples=3",
+        "train.workers=2",
+        "pathways.halve_lists=true",
+    ] {
+        config = config.with_setting(setting).unwrap();
+    }
+    config
+}
+
+/// Trains in `folder`, stopping after each of the given episodes and going on anew; returns the model's bytes.
+fn trained(folder: &Path, stops: &[u64]) -> Vec<u8> {
+    let mut stops = stops.to_vec();
+    stops.push(u64::MAX);
+    for stop in stops {
+        let mut trainer = Trainer::new(config(), benchmark(), &Device::cpu()).unwrap();
+        trainer.resume(folder).unwrap();
+        let stop_at = |done, _: Option<&gpn_train::Progress>| {
+            if done == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        trainer.run(folder, stop_at).unwrap();
+        if trainer.position().episode == trainer.episodes() {
+            let (network, memory, config, benchmark) = trainer.into_parts();
+            let path = folder.join("model.safetensors");
+            let info = ModelInfo::new(&config, &network, &benchmark);
+            TrainedModel::save(&path, &info, &network, &memory).unwrap();
+            let read = TrainedModel::read(&path, &Device::cpu()).unwrap();
+            assert_eq!(read.info, info);
+            assert_eq!(read.memory, memory);
+            return std::fs::read(path).unwrap();
+        }
+    }
+    panic!("the run did not end");
+}
+
+#[test]
+fn interrupted_runs_and_any_number_of_threads_give_the_same_bytes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let whole = trained(&scratch.path().join("whole"), &[]);
+    assert_eq!(trained(&scratch.path().join("stopped"), &[7, 16, 23]), whole, "interrupted");
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let bytes = pool.install(|| trained(&scratch.path().join(format!("threads{threads}")), &[]));
+        assert!(bytes == whole, "{threads} threads");
+    }
+}
+
+#[test]
+fn old_checkpoints_are_removed() {
+    let scratch = tempfile::tempdir().unwrap();
+    trained(scratch.path(), &[3, 9]);
+    let kept = std::fs::read_dir(scratch.path())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name() != "model.safetensors")
+        .count();
+    assert_eq!(kept, config().train.keep_checkpoints);
+}
