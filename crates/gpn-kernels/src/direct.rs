@@ -5,7 +5,7 @@
 use crate::epilogue::{Epilogue, Run};
 use crate::geometry::{ConvShape, Map};
 use crate::simd::Vector;
-use crate::tile::{Strides, accumulate, best_height, load, store};
+use crate::tile::{Strides, accumulate, accumulate_rows, best_height, load, store};
 
 /// A sweep over one padded input map: for every output pixel of a grid, up to three rows of taps.
 struct Sweep {
@@ -45,24 +45,27 @@ impl Sweep {
         unsafe {
             if self.channels.is_multiple_of(2 * V::LANES) {
                 match best_height(V::TILE_PIXELS, self.w) {
-                    8 => self.run_tiles::<V, E, 8, 2>(image, epilogue),
-                    7 => self.run_tiles::<V, E, 7, 2>(image, epilogue),
-                    6 => self.run_tiles::<V, E, 6, 2>(image, epilogue),
-                    4 => self.run_tiles::<V, E, 4, 2>(image, epilogue),
-                    _ => self.run_tiles::<V, E, 3, 2>(image, epilogue),
+                    8 => self.run_tiles::<V, E, 8, 2, 0>(image, epilogue),
+                    7 => self.run_tiles::<V, E, 7, 2, 0>(image, epilogue),
+                    6 => self.run_tiles::<V, E, 6, 2, 0>(image, epilogue),
+                    4 => self.run_tiles::<V, E, 4, 2, 0>(image, epilogue),
+                    _ => self.run_tiles::<V, E, 3, 2, 0>(image, epilogue),
                 }
             } else {
                 // Only 16 lanes leave a single vector of channels: 16 of them are a block.
-                match best_height([16, 7], self.w) {
-                    16 => self.run_tiles::<V, E, 16, 1>(image, epilogue),
-                    _ => self.run_tiles::<V, E, 7, 1>(image, epilogue),
+                // Pixels 3 apart are those of an image, 32 those of the first stride-2 layer.
+                match (best_height([16, 7], self.w), self.pixel) {
+                    (16, 3) => self.run_tiles::<V, E, 16, 1, 3>(image, epilogue),
+                    (16, 32) => self.run_tiles::<V, E, 16, 1, 32>(image, epilogue),
+                    (16, _) => self.run_tiles::<V, E, 8, 1, 0>(image, epilogue),
+                    _ => self.run_tiles::<V, E, 7, 1, 0>(image, epilogue),
                 }
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn run_tiles<V: Vector, E: Epilogue<V>, const P: usize, const Q: usize>(
+    unsafe fn run_tiles<V: Vector, E: Epilogue<V>, const P: usize, const Q: usize, const ROW: usize>(
         &self,
         image: usize,
         epilogue: &mut E,
@@ -76,7 +79,13 @@ impl Sweep {
                         // SAFETY: a tile past the end of the row reads the slack of the padded map.
                         unsafe {
                             let input = self.input[r].add(y * self.row + x * self.pixel);
-                            acc = accumulate(acc, input, self.weights[r].add(c), strides, self.steps);
+                            acc = accumulate_rows::<V, P, Q, ROW>(
+                                acc,
+                                input,
+                                self.weights[r].add(c),
+                                strides,
+                                self.steps,
+                            );
                         }
                     }
                     let run = Run {
@@ -202,7 +211,7 @@ pub(crate) fn add_weight_gradient<V: Vector>(
             (16, true, true) => sum_pixels::<V, 12, 2>(shape, inputs, gradients, images, gradient),
             (16, true, false) => sum_pixels::<V, 24, 1>(shape, inputs, gradients, images, gradient),
             (16, false, _) if input.c == 3 => {
-                sum_pixels::<V, 9, 1>(shape, inputs, gradients, images, gradient)
+                sum_pixels::<V, 9, 1>(shape, inputs, gradients, images, gradient);
             }
             (8, true, _) => sum_pixels::<V, 6, 2>(shape, inputs, gradients, images, gradient),
             (_, _, true) => sum_pixels::<V, 3, 2>(shape, inputs, gradients, images, gradient),

@@ -42,6 +42,12 @@
 //! f64, and Winograd's points and sums are chosen to round about as little as the direct method, because a
 //! ReLU near zero that falls on the other side changes gradients visibly in a small batch.
 
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel must end up inside the one function that enables its instruction set"
+)]
+#![allow(clippy::needless_range_loop, reason = "loops over register tiles index several arrays by constants")]
+
 mod buffer;
 mod conv;
 mod direct;

@@ -63,7 +63,6 @@ impl<'a, T> Shared<'a, T> {
     ///
     /// # Safety
     /// While the result lives, nobody else asks for any item of the range.
-    #[expect(clippy::mut_from_ref, reason = "the borrow is of the slice, split up by the caller's promise")]
     pub(crate) unsafe fn items(&self, range: Range<usize>) -> &'a mut [T] {
         let (begin, end) = (range.start * self.item, range.end * self.item);
         assert!(begin <= end && end <= self.len);
@@ -87,6 +86,7 @@ pub(crate) fn sum_parts(parts: &[f32], out: &mut [f32]) {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "these values are exact")]
 mod tests {
     use super::*;
 

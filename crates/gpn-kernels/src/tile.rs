@@ -22,12 +22,31 @@ pub(crate) struct Strides {
 /// `x` and `w` are readable at every index the formula names.
 #[inline(always)]
 pub(crate) unsafe fn accumulate<V: Vector, const P: usize, const Q: usize>(
+    acc: [[V; Q]; P],
+    x: *const f32,
+    w: *const f32,
+    strides: Strides,
+    steps: usize,
+) -> [[V; Q]; P] {
+    // SAFETY: passed on.
+    unsafe { accumulate_rows::<V, P, Q, 0>(acc, x, w, strides, steps) }
+}
+
+/// [`accumulate`] where the compiler knows `x_row` (`ROW`, unless that is 0): a tall tile otherwise keeps more
+/// addresses than there are registers for.
+///
+/// # Safety
+/// As [`accumulate`].
+#[inline(always)]
+pub(crate) unsafe fn accumulate_rows<V: Vector, const P: usize, const Q: usize, const ROW: usize>(
     mut acc: [[V; Q]; P],
     mut x: *const f32,
     mut w: *const f32,
     strides: Strides,
     steps: usize,
 ) -> [[V; Q]; P] {
+    debug_assert!(ROW == 0 || ROW == strides.x_row);
+    let row = if ROW == 0 { strides.x_row } else { ROW };
     for _ in 0..steps {
         // SAFETY: the caller's promise; the pointers are advanced past the last step but not read there.
         unsafe {
@@ -36,7 +55,7 @@ pub(crate) unsafe fn accumulate<V: Vector, const P: usize, const Q: usize>(
                 vectors[q] = V::load(w.add(q * V::LANES));
             }
             for p in 0..P {
-                let scalar = V::splat(*x.add(p * strides.x_row));
+                let scalar = V::splat(*x.add(p * row));
                 for q in 0..Q {
                     acc[p][q] = scalar.mul_add(vectors[q], acc[p][q]);
                 }

@@ -8,7 +8,7 @@
 use crate::epilogue::{Epilogue, Run};
 use crate::geometry::{ConvShape, Map, TILE};
 use crate::simd::Vector;
-use crate::tile::{Strides, accumulate, best_height, load, store};
+use crate::tile::{Strides, accumulate, accumulate_rows, best_height, load, store};
 
 /// Places of a transformed tile.
 pub(crate) const PLACES: usize = 36;
@@ -172,19 +172,22 @@ unsafe fn multiply<V: Vector>(
 ) {
     // SAFETY: passed on.
     unsafe {
-        match (best_height(V::TILE_PIXELS, tiles), n.is_multiple_of(2 * V::LANES)) {
-            (8, true) => multiply_tiles::<V, 8, 2>(xwy, tiles, (k, n), run),
-            (8, false) => multiply_tiles::<V, 16, 1>(xwy, tiles, (k, n), run),
-            (7, true) => multiply_tiles::<V, 7, 2>(xwy, tiles, (k, n), run),
-            (7, false) => multiply_tiles::<V, 14, 1>(xwy, tiles, (k, n), run),
-            (6, _) => multiply_tiles::<V, 6, 2>(xwy, tiles, (k, n), run),
-            _ => multiply_tiles::<V, 4, 2>(xwy, tiles, (k, n), run),
+        match (best_height(V::TILE_PIXELS, tiles), n.is_multiple_of(2 * V::LANES), k) {
+            (8, true, 32) => multiply_tiles::<V, 8, 2, 32>(xwy, tiles, (k, n), run),
+            (8, true, 64) => multiply_tiles::<V, 8, 2, 64>(xwy, tiles, (k, n), run),
+            (8, true, _) => multiply_tiles::<V, 8, 2, 0>(xwy, tiles, (k, n), run),
+            (7, true, _) => multiply_tiles::<V, 7, 2, 0>(xwy, tiles, (k, n), run),
+            (8, false, 16) => multiply_tiles::<V, 16, 1, 16>(xwy, tiles, (k, n), run),
+            (7, false, 16) => multiply_tiles::<V, 14, 1, 16>(xwy, tiles, (k, n), run),
+            (7 | 8, false, _) => multiply_tiles::<V, 8, 1, 0>(xwy, tiles, (k, n), run),
+            (6, ..) => multiply_tiles::<V, 6, 2, 0>(xwy, tiles, (k, n), run),
+            _ => multiply_tiles::<V, 4, 2, 0>(xwy, tiles, (k, n), run),
         }
     }
 }
 
 #[inline(always)]
-unsafe fn multiply_tiles<V: Vector, const P: usize, const Q: usize>(
+unsafe fn multiply_tiles<V: Vector, const P: usize, const Q: usize, const ROW: usize>(
     (x, w, y): (*const f32, *const f32, *mut f32),
     tiles: usize,
     (k, n): (usize, usize),
@@ -196,9 +199,10 @@ unsafe fn multiply_tiles<V: Vector, const P: usize, const Q: usize>(
             // SAFETY: the caller's promise; rows past `tiles` are read but not stored.
             unsafe {
                 let zero = [[V::zero(); Q]; P];
-                let mut total = accumulate(zero, x.add(t * k), w.add(c), strides, run);
+                let mut total = accumulate_rows::<V, P, Q, ROW>(zero, x.add(t * k), w.add(c), strides, run);
                 for first in (run..k).step_by(run) {
-                    let part = accumulate(zero, x.add(t * k + first), w.add(first * n + c), strides, run);
+                    let (x, w) = (x.add(t * k + first), w.add(first * n + c));
+                    let part = accumulate_rows::<V, P, Q, ROW>(zero, x, w, strides, run);
                     for p in 0..P {
                         for q in 0..Q {
                             total[p][q] = total[p][q].add(part[p][q]);

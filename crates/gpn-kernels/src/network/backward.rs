@@ -35,7 +35,9 @@ impl Network {
             check_len("grad_images", images.len(), n * self.image_len())?;
         }
         if n == 0 {
-            grads.iter_mut().for_each(|g| g.fill(0.0));
+            for grad in grads {
+                grad.fill(0.0);
+            }
             return Ok(());
         }
         self.prepare_workers();

@@ -162,6 +162,7 @@ pub fn simd_name() -> &'static str {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "these values are exact")]
 mod tests {
     use super::*;
 

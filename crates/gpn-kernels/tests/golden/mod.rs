@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// An array of a golden file.
-pub struct Array {
-    pub shape: Vec<usize>,
-    pub data: Vec<f32>,
+pub(crate) struct Array {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) data: Vec<f32>,
 }
 
 /// The arrays of one file that hold numbers, by name.
-pub struct Golden {
-    pub path: PathBuf,
+pub(crate) struct Golden {
+    pub(crate) path: PathBuf,
     arrays: BTreeMap<String, Array>,
 }
 
 impl Golden {
     /// Every file of the golden folder whose name has the prefix and the suffix, in order of name; none, with
     /// a message, where the folder is absent.
-    pub fn find(prefix: &str, suffix: &str) -> Vec<Golden> {
+    pub(crate) fn find(prefix: &str, suffix: &str) -> Vec<Golden> {
         let folder = std::env::var_os("GPN_GOLDEN_DIR").map_or_else(
             || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/golden"),
             PathBuf::from,
@@ -36,7 +36,7 @@ impl Golden {
         paths.iter().map(|p| Golden::read(p)).collect()
     }
 
-    pub fn read(path: &Path) -> Golden {
+    pub(crate) fn read(path: &Path) -> Golden {
         let mut archive = npyz::npz::NpzArchive::open(path).unwrap();
         let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
         let mut arrays = BTreeMap::new();
@@ -56,17 +56,17 @@ impl Golden {
         Golden { path: path.to_owned(), arrays }
     }
 
-    pub fn get(&self, name: &str) -> &Array {
+    pub(crate) fn get(&self, name: &str) -> &Array {
         self.try_get(name).unwrap_or_else(|| panic!("{} has no array {name}", self.path.display()))
     }
 
-    pub fn try_get(&self, name: &str) -> Option<&Array> {
+    pub(crate) fn try_get(&self, name: &str) -> Option<&Array> {
         self.arrays.get(name)
     }
 }
 
 /// Largest difference, relative to the largest expected value (but not to less than `floor`).
-pub fn difference(got: &[f32], expected: &[f32], floor: f32) -> f32 {
+pub(crate) fn difference(got: &[f32], expected: &[f32], floor: f32) -> f32 {
     assert_eq!(got.len(), expected.len());
     let size = expected.iter().fold(floor, |m, v| m.max(v.abs()));
     got.iter()

@@ -103,7 +103,7 @@ impl Maps {
 }
 
 /// Embeddings `[n, len]`.
-pub fn embed(
+pub(crate) fn embed(
     architecture: Architecture,
     mode: Mode,
     params: &[Vec<f64>],
