@@ -61,6 +61,7 @@ pub(crate) struct InfoArguments {
 
 /// Settings left out are those of the preset, or the defaults in brackets.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that a user types")]
 pub(crate) struct BuildArguments {
     /// Samples: imagefolder:PATH, tiny-imagenet:PATH, tiered-imagenet:DIR, cifar100:PATH, embeddings:FILE, leaves:PATH or
     /// synthetic.

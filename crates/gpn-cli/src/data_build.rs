@@ -23,7 +23,11 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
             // Drawn at the size at which it is stored.
             config.size = arguments.size.unwrap_or(SyntheticConfig::default().size);
             let seed = config.assign.seed;
-            Box::new(SyntheticSource::new(SyntheticConfig { size: config.size, seed, ..SyntheticConfig::default() }))
+            Box::new(SyntheticSource::new(SyntheticConfig {
+                size: config.size,
+                seed,
+                ..SyntheticConfig::default()
+            }))
         }
         _ => source::open(&spec)?,
     };
@@ -45,7 +49,10 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
         terminal::warn(&format!("left out {broken}"));
     }
     if !report.broken.is_empty() {
-        terminal::warn(&format!("{} images could not be read and were left out", grouped(report.broken.len())));
+        terminal::warn(&format!(
+            "{} images could not be read and were left out",
+            grouped(report.broken.len())
+        ));
     }
     for warning in &report.warnings {
         terminal::warn(warning);
@@ -58,7 +65,8 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
 
 /// The settings: those of the preset or the defaults, changed by what was given.
 fn config(arguments: &BuildArguments) -> BuildConfig {
-    let mut config = arguments.preset.map_or_else(BuildConfig::default, |preset| Preset::from(preset).config());
+    let mut config =
+        arguments.preset.map_or_else(BuildConfig::default, |preset| Preset::from(preset).config());
     if let Some(seed) = arguments.seed {
         config.split.seed = seed;
         config.assign.seed = seed;

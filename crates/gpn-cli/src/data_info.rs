@@ -73,7 +73,15 @@ pub(crate) fn summary(benchmark: &Benchmark) -> String {
     }
 
     let mut table = Table::new([
-        "", "classes", "leaves", "samples", "for validation", "fewest", "distance", "edges", "levels",
+        "",
+        "classes",
+        "leaves",
+        "samples",
+        "for validation",
+        "fewest",
+        "distance",
+        "edges",
+        "levels",
     ]);
     for side in &statistics.data_sets {
         let distance = match (side.distances.keys().next(), side.distances.keys().next_back()) {

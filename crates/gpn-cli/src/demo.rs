@@ -47,6 +47,10 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
         }
     }
     terminal::print_result(&text)?;
-    eprintln!("built {} in {:.1} s; training is not part of the demo yet", out.display(), started.elapsed().as_secs_f64());
+    eprintln!(
+        "built {} in {:.1} s; training is not part of the demo yet",
+        out.display(),
+        started.elapsed().as_secs_f64()
+    );
     Ok(())
 }

@@ -18,7 +18,11 @@ pub(crate) fn warn(message: &str) {
 
 fn painted(text: &str, style: &str) -> String {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if plain || !std::io::stderr().is_terminal() { text.to_owned() } else { format!("\x1b[{style}m{text}\x1b[0m") }
+    if plain || !std::io::stderr().is_terminal() {
+        text.to_owned()
+    } else {
+        format!("\x1b[{style}m{text}\x1b[0m")
+    }
 }
 
 /// Whether the reader of our output has gone away (`gpn ... | head`), which is no failure.
@@ -50,7 +54,8 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 impl Progress {
     pub(crate) fn new(what: &'static str) -> Self {
         let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {per_sec} eta {eta}");
+        let style =
+            ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {per_sec} eta {eta}");
         // invariant: the template is a constant that parses.
         bar.set_style(style.unwrap());
         bar.set_message(what);
@@ -87,13 +92,14 @@ impl Table {
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
+        self.rows.push(cells.into());
     }
 }
 
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let width =
+            |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
         for (number, row) in self.rows.iter().enumerate() {
             let mut line = String::new();

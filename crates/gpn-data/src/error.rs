@@ -93,7 +93,9 @@ pub enum DataError {
     #[error(transparent)]
     Synthetic(#[from] crate::synthetic::SyntheticError),
     /// A thread that prepares batches has ended before its work was done.
-    #[error("the thread that prepares batch {batch} has stopped; this is a fault of the program, please report it")]
+    #[error(
+        "the thread that prepares batch {batch} has stopped; this is a fault of the program, please report it"
+    )]
     LoaderStopped {
         /// The batch that did not come.
         batch: u64,

@@ -1,5 +1,6 @@
 //! From a source and a taxonomy to a benchmark directory.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gpn_taxonomy::{Node, Taxonomy};
@@ -11,13 +12,14 @@ use super::given::given_assignments;
 use super::ingredients::{Ingredients, TaxonomyCut};
 use super::manifest::{Counts, FORMAT, Manifest};
 use super::open::{ASSIGNMENTS, AssignmentRow, CLASSES, Class, SAMPLES, SampleRow, TAXONOMY};
-use super::split::{Split, SplitConfig, Splits, split_classes};
 use super::pack::{Packed, pack};
+use super::split::{Split, SplitConfig, Splits, split_classes};
 use crate::error::DataError;
 use crate::source::Source;
 
 /// How a benchmark is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct BuildConfig {
     /// How classes are divided.
     pub split: SplitConfig,
@@ -153,7 +155,7 @@ pub fn build(
         },
         split: config.split.clone(),
         assign: config.assign.clone(),
-        hashes: Default::default(),
+        hashes: BTreeMap::new(),
     })?;
     Ok(BuildReport { manifest, warnings, broken: packed.broken })
 }

@@ -72,7 +72,11 @@ pub(super) struct Ingredients {
 
 impl Ingredients {
     /// Finds the source's leaves in `taxonomy` and keeps them and their ancestors.
-    pub(super) fn prepare(leaves: &[Leaf], taxonomy: &Taxonomy, config: &BuildConfig) -> Result<Self, DataError> {
+    pub(super) fn prepare(
+        leaves: &[Leaf],
+        taxonomy: &Taxonomy,
+        config: &BuildConfig,
+    ) -> Result<Self, DataError> {
         let ids = leaf_ids(leaves, taxonomy, config)?;
         let kept = match config.cut {
             None => gpn_taxonomy::ancestors(taxonomy, &ids)?,
