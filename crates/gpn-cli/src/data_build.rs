@@ -17,18 +17,14 @@ const NAMED_BROKEN: usize = 10;
 pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
     let started = Instant::now();
     let spec: SourceSpec = arguments.source.parse()?;
-    let mut config = config(arguments);
+    let mut config = config(arguments, spec.kind);
     let source: Box<dyn Source> = match spec.kind {
-        SourceKind::Synthetic => {
-            // Drawn at the size at which it is stored.
-            config.size = arguments.size.unwrap_or(SyntheticConfig::default().size);
-            let seed = config.assign.seed;
-            Box::new(SyntheticSource::new(SyntheticConfig {
-                size: config.size,
-                seed,
-                ..SyntheticConfig::default()
-            }))
-        }
+        // Drawn at the size at which it is stored.
+        SourceKind::Synthetic => Box::new(SyntheticSource::new(SyntheticConfig {
+            size: config.size,
+            seed: config.assign.seed,
+            ..SyntheticConfig::default()
+        })),
         _ => source::open(&spec)?,
     };
     let (checked, taxonomy_spec) = taxonomy(arguments, source.as_ref())?;
@@ -57,16 +53,41 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
     for warning in &report.warnings {
         terminal::warn(warning);
     }
+    if !is_general(&taxonomy_spec) && !report.without_samples.is_empty() {
+        terminal::warn(&without_samples(&report.without_samples));
+    }
     let benchmark = Benchmark::open(&arguments.out)?;
     terminal::print_result(&crate::data_info::summary(&benchmark))?;
     eprintln!("built {} in {:.1} s", arguments.out.display(), started.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// The settings: those of the preset or the defaults, changed by what was given.
-fn config(arguments: &BuildArguments) -> BuildConfig {
-    let mut config =
-        arguments.preset.map_or_else(BuildConfig::default, |preset| Preset::from(preset).config());
+/// Whether a taxonomy covers far more than any data set, so that classes without samples are nothing to speak of.
+fn is_general(taxonomy_spec: &str) -> bool {
+    [TaxonomyKind::WordNet, TaxonomyKind::ImageNetXml]
+        .iter()
+        .any(|kind| taxonomy_spec.split(':').next() == Some(kind.as_str()))
+}
+
+fn without_samples(ids: &[String]) -> String {
+    const NAMED: usize = 5;
+    let named = ids.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if ids.len() > NAMED { ", ..." } else { "" };
+    let (classes, them, are) =
+        if ids.len() == 1 { ("class", "it", "is") } else { ("classes", "them", "are") };
+    format!(
+        "{} {classes} of the taxonomy without samples below {them} {are} left out: {named}{more}",
+        grouped(ids.len())
+    )
+}
+
+/// The settings: those of the preset, of the source or the defaults, changed by what was given.
+fn config(arguments: &BuildArguments, source: SourceKind) -> BuildConfig {
+    let mut config = match (arguments.preset, source) {
+        (Some(preset), _) => Preset::from(preset).config(),
+        (None, SourceKind::Synthetic) => BuildConfig::synthetic(0),
+        (None, _) => BuildConfig::default(),
+    };
     if let Some(seed) = arguments.seed {
         config.split.seed = seed;
         config.assign.seed = seed;

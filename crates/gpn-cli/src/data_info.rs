@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::ensure;
-use gpn_data::benchmark::{Benchmark, Split, Statistics, StoreInfo};
+use gpn_data::benchmark::{Benchmark, Generator, Split, Statistics, StoreInfo};
 
 use crate::args::InfoArguments;
 use crate::terminal::{self, Table, grouped};
@@ -66,6 +66,28 @@ pub(crate) fn summary(benchmark: &Benchmark) -> String {
             "{} classes in {} groups share all their leaves with another class of the group",
             grouped(statistics.classes_in_chains),
             grouped(statistics.chains)
+        ),
+    );
+    let split = &manifest.split;
+    line(
+        "split",
+        format!(
+            "Close {} to {} hops from the nearest training class, Far {} to {}",
+            split.close.start(),
+            split.close.end(),
+            split.far.start(),
+            split.far.end(),
+        ),
+    );
+    let generator = match split.generator {
+        Generator::Gpn => "own generator",
+        Generator::Reference => "CPython's generator",
+    };
+    line(
+        "drawn",
+        format!(
+            "share {} for training, {} or more hops from those held out (seed {}, {generator})",
+            split.train_share, split.min_distance, split.seed
         ),
     );
     if statistics.unused_classes > 0 {

@@ -11,6 +11,18 @@ pub(crate) fn print_error(error: &anyhow::Error) {
     eprintln!("{} {error:#}", painted("error:", "1;31"));
 }
 
+/// Prints one line about a fault of the program itself.
+pub(crate) fn print_fault(panic: &std::panic::PanicHookInfo<'_>) {
+    let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+    let reason = panic.payload_as_str().unwrap_or("unknown reason").replace('\n', " ");
+    // A closed standard error is no reason to panic again.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{} internal fault{place}: {reason}; please report this line with the command you ran",
+        painted("error:", "1;31")
+    );
+}
+
 /// Prints something a user should know.
 pub(crate) fn warn(message: &str) {
     eprintln!("{} {message}", painted("warning:", "1;33"));

@@ -16,6 +16,7 @@ use super::pack::{Packed, pack};
 use super::split::{Split, SplitConfig, Splits, split_classes};
 use crate::error::DataError;
 use crate::source::Source;
+use crate::synthetic::SyntheticConfig;
 
 /// How a benchmark is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,6 +67,25 @@ impl Default for BuildConfig {
     }
 }
 
+impl BuildConfig {
+    /// The settings for the built-in data set. Its graph is small: classes that far apart as in ImageNet's do not exist,
+    /// so Far begins at four hops, and fewer classes are for training.
+    pub fn synthetic(seed: u64) -> Self {
+        Self {
+            split: SplitConfig {
+                seed,
+                train_share: 0.7,
+                close: 1..=3,
+                far: 4..=10,
+                ..SplitConfig::default()
+            },
+            assign: AssignConfig { seed, ..AssignConfig::default() },
+            size: SyntheticConfig::default().size,
+            ..Self::default()
+        }
+    }
+}
+
 /// What came of a build.
 #[derive(Debug)]
 pub struct BuildReport {
@@ -73,6 +93,8 @@ pub struct BuildReport {
     pub manifest: Manifest,
     /// What a user should know about the taxonomy and the samples, one sentence each.
     pub warnings: Vec<String>,
+    /// Ids of the taxonomy's classes that have no samples below them and are left out, sorted.
+    pub without_samples: Vec<String>,
     /// What is wrong with each image that was left out, naming it.
     pub broken: Vec<String>,
 }
@@ -157,7 +179,12 @@ pub fn build(
         assign: config.assign.clone(),
         hashes: BTreeMap::new(),
     })?;
-    Ok(BuildReport { manifest, warnings, broken: packed.broken })
+    Ok(BuildReport {
+        manifest,
+        warnings,
+        without_samples: ingredients.without_samples,
+        broken: packed.broken,
+    })
 }
 
 /// Training classes first with the root at the top, then Close, Far and unused, each sorted by id.

@@ -1,7 +1,6 @@
 //! Embeddings in Parquet: a column `embedding` of lists of floats and a column `class_name`.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use half::f16;
@@ -11,6 +10,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::DataError;
+use crate::contain::contain;
 
 /// Rows read at a time.
 const BATCH: usize = 4096;
@@ -28,8 +28,8 @@ pub(super) fn read(path: &Path) -> Result<Table, DataError> {
     let file = File::open(path).map_err(|e| DataError::io("open", path, e))?;
     let size = file.metadata().map_err(|e| DataError::io("read", path, e))?.len();
     // The parquet crate panics on some damage that only shows while it decodes.
-    let result = catch_unwind(AssertUnwindSafe(|| read_columns(file, size)));
-    let result = result.unwrap_or_else(|_| Err("damaged Parquet file: its pages cannot be decoded".into()));
+    let result = contain(|| read_columns(file, size));
+    let result = result.unwrap_or_else(|| Err("damaged Parquet file: its pages cannot be decoded".into()));
     result.map_err(|reason| DataError::malformed(path.display().to_string(), reason))
 }
 
