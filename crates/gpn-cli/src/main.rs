@@ -40,8 +40,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Data(DataCommand::Build(arguments)) => data_build::run(&arguments),
         Command::Data(DataCommand::Info(arguments)) => data_info::run(&arguments),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut script);
+            terminal::print_result(&String::from_utf8_lossy(&script))
         }
     }
 }

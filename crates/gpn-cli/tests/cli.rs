@@ -209,7 +209,7 @@ fn the_demo_is_the_same_for_the_same_seed() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         output.stdout
     };
-    let first = run("a");
-    assert!(first == run("b") && first == run("a"), "a second run replaces the first and prints the same");
+    let first = run("demo");
+    assert!(first == run("demo"), "a second run replaces the first and prints the same");
     assert!(String::from_utf8(first).unwrap().contains("snowball"));
 }

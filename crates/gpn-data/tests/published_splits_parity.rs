@@ -154,16 +154,14 @@ fn parity_tiny_imagenet() {
     let graph = benchmark.taxonomy();
     let published: Vec<(String, String)> = rows(&folder.join("graph_full_edges.csv"));
     assert_eq!(edges(graph, |node| graph.id(node).to_owned()), published.into_iter().collect());
+    fixed_tasks_fit(&folder, &benchmark);
 }
 
 /// Every fixed task asks for classes of its side, and its samples are of leaves below them.
-#[test]
-fn parity_fixed_tasks_fit_the_benchmark() {
-    let Some((folder, wordnet)) = published("tiny-bench") else { return };
-    let Some((_kept, benchmark)) = tiny_imagenet(&folder, &wordnet) else { return };
+fn fixed_tasks_fit(folder: &Path, benchmark: &Benchmark) {
     let samples = benchmark.sample_rows().unwrap();
     let mut files = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
+    for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let Some(side) = name.strip_prefix("tasks_").and_then(|rest| rest.split('_').next()) else {

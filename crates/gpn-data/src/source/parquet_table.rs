@@ -6,6 +6,7 @@ use std::path::Path;
 use half::f16;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
@@ -49,8 +50,13 @@ fn check_chunk(chunk: &ColumnChunkMetaData, file_size: u64) -> Result<(), String
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the form in which map_err hands it over")]
+fn damaged(error: ParquetError) -> String {
+    let reason = error.to_string();
+    format!("damaged Parquet file: {}", reason.trim_start_matches("Parquet error: "))
+}
+
 fn read_columns(file: File, file_size: u64) -> Result<Table, String> {
-    let damaged = |e: parquet::errors::ParquetError| format!("damaged Parquet file: {e}");
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let find = |name: &str, depth: i16| {
@@ -164,7 +170,7 @@ fn read_lists<T: DataType>(
         values.clear();
         let (records, _, levels) = column
             .read_records(BATCH, Some(&mut definitions), Some(&mut repetitions), &mut values)
-            .map_err(|e| format!("damaged Parquet file: {e}"))?;
+            .map_err(damaged)?;
         if records == 0 && levels == 0 {
             return Ok(());
         }
@@ -193,9 +199,7 @@ fn read_labels<T: DataType>(
         definitions.clear();
         values.clear();
         let levels = (max_level > 0).then_some(&mut definitions);
-        let (records, _, _) = column
-            .read_records(BATCH, levels, None, &mut values)
-            .map_err(|e| format!("damaged Parquet file: {e}"))?;
+        let (records, _, _) = column.read_records(BATCH, levels, None, &mut values).map_err(damaged)?;
         if records == 0 {
             return Ok(());
         }
