@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use anyhow::Context as _;
-use gpn_data::benchmark::{Benchmark, BuildConfig, Preset, build};
+use anyhow::{Context as _, ensure};
+use gpn_data::benchmark::{Benchmark, BuildConfig, Preset, Split, SplitConfig, build};
 use gpn_data::source::{self, Source, SourceKind, SourceSpec, SyntheticSource};
 use gpn_data::synthetic::SyntheticConfig;
 use gpn_taxonomy::{Checked, TaxonomyKind, TaxonomySpec};
 
 use crate::args::BuildArguments;
+use crate::data_info::title;
 use crate::terminal::{self, Progress, grouped};
 
 /// Broken images named one by one; more are only counted.
@@ -18,6 +19,15 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
     let started = Instant::now();
     let spec: SourceSpec = arguments.source.parse()?;
     let mut config = config(arguments, spec.kind);
+    let SplitConfig { close, far, .. } = &config.split;
+    ensure!(
+        close.end() < far.start(),
+        "Close ({} to {} hops) must end before Far ({} to {} hops) begins; change --close or --far",
+        close.start(),
+        close.end(),
+        far.start(),
+        far.end()
+    );
     let source: Box<dyn Source> = match spec.kind {
         // Drawn at the size at which it is stored.
         SourceKind::Synthetic => Box::new(SyntheticSource::new(SyntheticConfig {
@@ -57,9 +67,31 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
         terminal::warn(&without_samples(&report.without_samples));
     }
     let benchmark = Benchmark::open(&arguments.out)?;
+    for warning in empty_sides(&benchmark) {
+        terminal::warn(&warning);
+    }
     terminal::print_result(&crate::data_info::summary(&benchmark))?;
     eprintln!("built {} in {:.1} s", arguments.out.display(), started.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// What to say where nothing is left to test on.
+fn empty_sides(benchmark: &Benchmark) -> Vec<String> {
+    let split = &benchmark.manifest().split;
+    let sides = [(Split::Close, &split.close, "--close"), (Split::Far, &split.far, "--far")];
+    let told = if split.train_share < 1.0 { &sides[..] } else { &[] };
+    told.iter()
+        .filter(|(side, ..)| benchmark.rows_of(*side).is_empty())
+        .map(|(side, hops, option)| {
+            format!(
+                "there are no {} classes: none is {} to {} hops from the nearest training class; change {option} or lower \
+                 --train-share",
+                title(*side),
+                hops.start(),
+                hops.end()
+            )
+        })
+        .collect()
 }
 
 /// Whether a taxonomy covers far more than any data set, so that classes without samples are nothing to speak of.

@@ -60,14 +60,15 @@ pub(crate) fn summary(benchmark: &Benchmark) -> String {
             manifest.root
         ),
     );
-    line(
-        "chains",
-        format!(
+    let chains = match statistics.chains {
+        0 => "none: no two classes have the same leaves".into(),
+        chains => format!(
             "{} classes in {} groups share all their leaves with another class of the group",
             grouped(statistics.classes_in_chains),
-            grouped(statistics.chains)
+            grouped(chains)
         ),
-    );
+    };
+    line("chains", chains);
     let split = &manifest.split;
     line(
         "split",
@@ -126,7 +127,7 @@ pub(crate) fn summary(benchmark: &Benchmark) -> String {
     format!("{text}\n{table}\nEvery row counts the root. Fewest: samples of the smallest class.\n")
 }
 
-fn title(split: Split) -> &'static str {
+pub(crate) fn title(split: Split) -> &'static str {
     match split {
         Split::Train => "Train",
         Split::Close => "Close",

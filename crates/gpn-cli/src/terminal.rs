@@ -8,7 +8,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Prints the one message of a failed command.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    eprintln!("{} {error:#}", painted("error:", "1;31"));
+    eprintln!("{} {}", painted("error:", "1;31"), with_causes(error));
+}
+
+/// The message with its causes, leaving out those it tells already.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// Prints one line about a fault of the program itself.
@@ -148,6 +159,13 @@ mod tests {
     #[test]
     fn numbers_are_grouped_by_thousands() {
         assert_eq!([0, 999, 1000, 100_320].map(grouped), ["0", "999", "1,000", "100,320"]);
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let cause = || anyhow::anyhow!("disk full");
+        assert_eq!(with_causes(&cause().context("cannot write: disk full")), "cannot write: disk full");
+        assert_eq!(with_causes(&cause().context("cannot write")), "cannot write: disk full");
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn messages_say_what_where_and_what_to_do() {
     let message = build("embeddings:x.npy", &[]);
     assert!(message.contains("name one with --taxonomy"), "{message}");
     let message = build("embeddings:missing.npy", &["--taxonomy", "edges:edges.csv"]);
-    assert!(message.contains("missing.npy"), "{message}");
+    assert!(message.contains("missing.npy") && message.matches("No such file").count() == 1, "{message}");
     let message = build("embeddings:x.npy", &["--taxonomy", "edge:edges.csv"]);
     assert!(message.contains("`edges`"), "{message}");
     let message = build("embeddings:x.npy", &["--taxonomy", "edges:none.csv"]);
@@ -121,7 +121,15 @@ fn messages_say_what_where_and_what_to_do() {
     assert!(message.contains("cycle.csv") && message.contains("cycle: "), "{message}");
     fs::write(folder.path().join("typo.csv"), "child,parent\ncats,animal\ndog,animal\ncup,animal\n").unwrap();
     let message = build("embeddings:x.npy", &["--taxonomy", "edges:typo.csv"]);
-    assert!(message.contains("`cat` (did you mean `cats`?)"), "{message}");
+    assert!(
+        message.contains("taxonomy edges:typo.csv: unknown class: `cat` (did you mean `cats`?)"),
+        "{message}"
+    );
+    let message = build("embeddings:x.npy", &["--taxonomy", "edges:edges.csv", "--far", "2..9"]);
+    assert!(message.contains("change --close or --far"), "{message}");
+    fs::write(folder.path().join("leaves.csv"), "cat\ndog\ncup\n").unwrap();
+    let message = build("leaves:leaves.csv", &["--taxonomy", "edges:edges.csv"]);
+    assert!(message.contains("pass --classes-only"), "{message}");
 
     let message = failure(folder.path(), &["data", "info", "nowhere"]);
     assert!(message.contains("nowhere") && message.contains("gpn data build"), "{message}");

@@ -59,7 +59,9 @@ pub enum DataError {
         reason: String,
     },
     /// An embedding holds a value that is not a finite number.
-    #[error("{file}: row {row} (class {class}), column {column} is {value}; embeddings must be finite")]
+    #[error(
+        "{file}: row {row} (class {class}), column {column} is {value}; embeddings must be finite: mend or remove the row"
+    )]
     NotFinite {
         /// The embeddings file.
         file: String,
@@ -79,6 +81,16 @@ pub enum DataError {
         spec: String,
         /// What is wrong and what to write instead.
         reason: String,
+    },
+    /// Samples carry classes that the taxonomy does not have.
+    #[error("classes of {samples} are not in the taxonomy {taxonomy}: {cause}")]
+    UnknownLeaves {
+        /// The source of the samples.
+        samples: String,
+        /// The taxonomy.
+        taxonomy: String,
+        /// Which classes, and those most like them.
+        cause: gpn_taxonomy::TaxonomyError,
     },
     /// The class graph does not fit.
     #[error(transparent)]

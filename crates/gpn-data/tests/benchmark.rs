@@ -15,6 +15,7 @@ use gpn_data::rng::{Purpose, Stream};
 use gpn_data::source::{Source, SourceKind, SourceSpec, SyntheticSource};
 use gpn_data::synthetic::SyntheticConfig;
 use gpn_data::task::{Sampling, Task, TaskConfig, TaskSampler, read_tasks, write_tasks};
+use gpn_data::transform::CropConfig;
 use gpn_data::{DataError, open};
 use gpn_taxonomy::{Taxonomy, TaxonomyBuilder};
 
@@ -146,7 +147,7 @@ fn batches(benchmark: &Arc<Benchmark>, workers: usize) -> Vec<Batch<Task>> {
     let pool = benchmark.task_pool(Split::Train, Part::Train);
     let config = TaskConfig { sampling: Sampling::Both, ..TaskConfig::default() };
     let sampler = TaskSampler::new(&pool, config, 5).unwrap();
-    let config = LoaderConfig { size: 6, view: View::Train(Default::default()), seed: 7, workers };
+    let config = LoaderConfig { size: 6, view: View::Train(CropConfig::default()), seed: 7, workers };
     let mut loader = Loader::start(benchmark.clone(), config, 10..27, move |index| {
         let task = sampler.task(index)?;
         let samples = task.support.iter().chain(&task.query).flatten().copied().collect();
@@ -284,7 +285,7 @@ fn embeddings_from_table_to_batch() {
     let folder = tempfile::tempdir().unwrap();
     let leaves = ["bird", "car", "cat", "cup", "dog"];
     let values: Vec<f32> = (0..50 * 4).map(|i| i as f32 / 8.0).collect();
-    let labels: String = (0..50).map(|row| format!("{}\n", leaves[row % 5])).collect();
+    let labels = (leaves.join("\n") + "\n").repeat(10);
     let table = folder.path().join("table.npy");
     fs::write(&table, made::npy("<f4", "(50, 4)", &made::floats(&values))).unwrap();
     fs::write(folder.path().join("table_labels.txt"), &labels).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gpn_taxonomy::{Node, Taxonomy};
+use gpn_taxonomy::{Node, Taxonomy, TaxonomyError};
 use serde::{Deserialize, Serialize};
 
 use super::assign::{AssignConfig, Claimant, Part, Row, Shortage, assign_samples};
@@ -115,7 +115,20 @@ pub fn build(
     on_progress: OnProgress<'_>,
 ) -> Result<BuildReport, DataError> {
     let directory = UnfinishedDirectory::create(out, config.replace)?;
-    let ingredients = Ingredients::prepare(source.leaves(), taxonomy, config)?;
+    if source.samples().is_empty() && !config.classes_only {
+        let reason =
+            "it lists classes but holds no samples; pass --classes-only to work on the classes alone";
+        return Err(DataError::malformed(source.describe(), reason));
+    }
+    let ingredients =
+        Ingredients::prepare(source.leaves(), taxonomy, config).map_err(|error| match error {
+            DataError::Taxonomy(cause @ TaxonomyError::UnknownClasses(_)) => DataError::UnknownLeaves {
+                samples: source.describe(),
+                taxonomy: taxonomy_spec.to_owned(),
+                cause,
+            },
+            other => other,
+        })?;
     let order = ingredients.sorted();
     let splits = split_classes(&ingredients.taxonomy, ingredients.root, &order, &config.split);
     let rows = row_order(&order, ingredients.root, &splits);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gpn_taxonomy::Taxonomy;
 use serde::Serialize;
 
 use super::assign::Part;
@@ -102,7 +103,11 @@ impl DataSetStatistics {
             fewest_samples: members.iter().map(|&class| own(class)).min().unwrap_or(0),
             distances,
             edges: graph.edge_count(),
-            levels: gpn_taxonomy::levels(&graph).shortest.into_iter().max().map_or(0, |hops| hops + 1),
+            levels: if members.is_empty() { 0 } else { levels(&graph) },
         }
     }
+}
+
+fn levels(graph: &Taxonomy) -> u32 {
+    gpn_taxonomy::levels(graph).shortest.into_iter().max().map_or(0, |hops| hops + 1)
 }
