@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use anyhow::Context as _;
-use gpn_data::benchmark::{Benchmark, BuildConfig, Preset, build};
+use anyhow::{Context as _, ensure};
+use gpn_data::benchmark::{Benchmark, BuildConfig, Preset, Split, SplitConfig, build};
 use gpn_data::source::{self, Source, SourceKind, SourceSpec, SyntheticSource};
 use gpn_data::synthetic::SyntheticConfig;
 use gpn_taxonomy::{Checked, TaxonomyKind, TaxonomySpec};
 
 use crate::args::BuildArguments;
+use crate::data_info::title;
 use crate::terminal::{self, Progress, grouped};
 
 /// Broken images named one by one; more are only counted.
@@ -17,14 +18,23 @@ const NAMED_BROKEN: usize = 10;
 pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
     let started = Instant::now();
     let spec: SourceSpec = arguments.source.parse()?;
-    let mut config = config(arguments);
+    let mut config = config(arguments, spec.kind);
+    let SplitConfig { close, far, .. } = &config.split;
+    ensure!(
+        close.end() < far.start(),
+        "Close ({} to {} hops) must end before Far ({} to {} hops) begins; change --close or --far",
+        close.start(),
+        close.end(),
+        far.start(),
+        far.end()
+    );
     let source: Box<dyn Source> = match spec.kind {
-        SourceKind::Synthetic => {
-            // Drawn at the size at which it is stored.
-            config.size = arguments.size.unwrap_or(SyntheticConfig::default().size);
-            let seed = config.assign.seed;
-            Box::new(SyntheticSource::new(SyntheticConfig { size: config.size, seed, ..SyntheticConfig::default() }))
-        }
+        // Drawn at the size at which it is stored.
+        SourceKind::Synthetic => Box::new(SyntheticSource::new(SyntheticConfig {
+            size: config.size,
+            seed: config.assign.seed,
+            ..SyntheticConfig::default()
+        })),
         _ => source::open(&spec)?,
     };
     let (checked, taxonomy_spec) = taxonomy(arguments, source.as_ref())?;
@@ -45,20 +55,71 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
         terminal::warn(&format!("left out {broken}"));
     }
     if !report.broken.is_empty() {
-        terminal::warn(&format!("{} images could not be read and were left out", grouped(report.broken.len())));
+        terminal::warn(&format!(
+            "{} images could not be read and were left out",
+            grouped(report.broken.len())
+        ));
     }
     for warning in &report.warnings {
         terminal::warn(warning);
     }
+    if !is_general(&taxonomy_spec) && !report.without_samples.is_empty() {
+        terminal::warn(&without_samples(&report.without_samples));
+    }
     let benchmark = Benchmark::open(&arguments.out)?;
+    for warning in empty_sides(&benchmark) {
+        terminal::warn(&warning);
+    }
     terminal::print_result(&crate::data_info::summary(&benchmark))?;
     eprintln!("built {} in {:.1} s", arguments.out.display(), started.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// The settings: those of the preset or the defaults, changed by what was given.
-fn config(arguments: &BuildArguments) -> BuildConfig {
-    let mut config = arguments.preset.map_or_else(BuildConfig::default, |preset| Preset::from(preset).config());
+/// What to say where nothing is left to test on.
+fn empty_sides(benchmark: &Benchmark) -> Vec<String> {
+    let split = &benchmark.manifest().split;
+    let sides = [(Split::Close, &split.close, "--close"), (Split::Far, &split.far, "--far")];
+    let told = if split.train_share < 1.0 { &sides[..] } else { &[] };
+    told.iter()
+        .filter(|(side, ..)| benchmark.rows_of(*side).is_empty())
+        .map(|(side, hops, option)| {
+            format!(
+                "there are no {} classes: none is {} to {} hops from the nearest training class; change {option} or lower \
+                 --train-share",
+                title(*side),
+                hops.start(),
+                hops.end()
+            )
+        })
+        .collect()
+}
+
+/// Whether a taxonomy covers far more than any data set, so that classes without samples are nothing to speak of.
+fn is_general(taxonomy_spec: &str) -> bool {
+    [TaxonomyKind::WordNet, TaxonomyKind::ImageNetXml]
+        .iter()
+        .any(|kind| taxonomy_spec.split(':').next() == Some(kind.as_str()))
+}
+
+fn without_samples(ids: &[String]) -> String {
+    const NAMED: usize = 5;
+    let named = ids.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if ids.len() > NAMED { ", ..." } else { "" };
+    let (classes, them, are) =
+        if ids.len() == 1 { ("class", "it", "is") } else { ("classes", "them", "are") };
+    format!(
+        "{} {classes} of the taxonomy without samples below {them} {are} left out: {named}{more}",
+        grouped(ids.len())
+    )
+}
+
+/// The settings: those of the preset, of the source or the defaults, changed by what was given.
+fn config(arguments: &BuildArguments, source: SourceKind) -> BuildConfig {
+    let mut config = match (arguments.preset, source) {
+        (Some(preset), _) => Preset::from(preset).config(),
+        (None, SourceKind::Synthetic) => BuildConfig::synthetic(0),
+        (None, _) => BuildConfig::default(),
+    };
     if let Some(seed) = arguments.seed {
         config.split.seed = seed;
         config.assign.seed = seed;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::ensure;
-use gpn_data::benchmark::{Benchmark, Split, Statistics, StoreInfo};
+use gpn_data::benchmark::{Benchmark, Generator, Split, Statistics, StoreInfo};
 
 use crate::args::InfoArguments;
 use crate::terminal::{self, Table, grouped};
@@ -60,12 +60,35 @@ pub(crate) fn summary(benchmark: &Benchmark) -> String {
             manifest.root
         ),
     );
-    line(
-        "chains",
-        format!(
+    let chains = match statistics.chains {
+        0 => "none: no two classes have the same leaves".into(),
+        chains => format!(
             "{} classes in {} groups share all their leaves with another class of the group",
             grouped(statistics.classes_in_chains),
-            grouped(statistics.chains)
+            grouped(chains)
+        ),
+    };
+    line("chains", chains);
+    let split = &manifest.split;
+    line(
+        "split",
+        format!(
+            "Close {} to {} hops from the nearest training class, Far {} to {}",
+            split.close.start(),
+            split.close.end(),
+            split.far.start(),
+            split.far.end(),
+        ),
+    );
+    let generator = match split.generator {
+        Generator::Gpn => "own generator",
+        Generator::Reference => "CPython's generator",
+    };
+    line(
+        "drawn",
+        format!(
+            "share {} for training, {} or more hops from those held out (seed {}, {generator})",
+            split.train_share, split.min_distance, split.seed
         ),
     );
     if statistics.unused_classes > 0 {
@@ -73,7 +96,15 @@ pub(crate) fn summary(benchmark: &Benchmark) -> String {
     }
 
     let mut table = Table::new([
-        "", "classes", "leaves", "samples", "for validation", "fewest", "distance", "edges", "levels",
+        "",
+        "classes",
+        "leaves",
+        "samples",
+        "for validation",
+        "fewest",
+        "distance",
+        "edges",
+        "levels",
     ]);
     for side in &statistics.data_sets {
         let distance = match (side.distances.keys().next(), side.distances.keys().next_back()) {
@@ -96,7 +127,7 @@ pub(crate) fn summary(benchmark: &Benchmark) -> String {
     format!("{text}\n{table}\nEvery row counts the root. Fewest: samples of the smallest class.\n")
 }
 
-fn title(split: Split) -> &'static str {
+pub(crate) fn title(split: Split) -> &'static str {
     match split {
         Split::Train => "Train",
         Split::Close => "Close",

@@ -21,9 +21,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let source = SyntheticSource::new(SyntheticConfig { seed, ..SyntheticConfig::default() });
     // invariant: the built-in data set brings its class graph.
     let taxonomy = source.taxonomy().unwrap()?.taxonomy;
-    let mut config = BuildConfig { size: 32, replace: true, ..BuildConfig::default() };
-    config.split.seed = seed;
-    config.assign.seed = seed;
+    let config = BuildConfig { replace: true, ..BuildConfig::synthetic(seed) };
     {
         let progress = Progress::new("drawing samples");
         build(&source, &taxonomy, "built in", &config, &out, &|done, total| progress.update(done, total))?;
@@ -47,6 +45,10 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
         }
     }
     terminal::print_result(&text)?;
-    eprintln!("built {} in {:.1} s; training is not part of the demo yet", out.display(), started.elapsed().as_secs_f64());
+    eprintln!(
+        "built {} in {:.1} s; training is not part of the demo yet",
+        out.display(),
+        started.elapsed().as_secs_f64()
+    );
     Ok(())
 }

@@ -18,14 +18,21 @@ use clap::{CommandFactory as _, Parser as _};
 use args::{Arguments, Command, DataCommand};
 
 fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        if !gpn_data::panic_is_contained() {
+            terminal::print_fault(panic);
+        }
+    }));
     let arguments = Arguments::parse();
-    match run(arguments.command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
+    match std::panic::catch_unwind(|| run(arguments.command)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
             terminal::print_error(&error);
             ExitCode::FAILURE
         }
+        // The hook has said what happened.
+        Err(_) => ExitCode::FAILURE,
     }
 }
 
@@ -37,8 +44,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Train(arguments) => train::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut script);
+            terminal::print_result(&String::from_utf8_lossy(&script))
         }
     }
 }

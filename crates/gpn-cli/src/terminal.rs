@@ -8,7 +8,30 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Prints the one message of a failed command.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    eprintln!("{} {error:#}", painted("error:", "1;31"));
+    eprintln!("{} {}", painted("error:", "1;31"), with_causes(error));
+}
+
+/// The message with its causes, leaving out those it tells already.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+/// Prints one line about a fault of the program itself.
+pub(crate) fn print_fault(panic: &std::panic::PanicHookInfo<'_>) {
+    let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+    let reason = panic.payload_as_str().unwrap_or("unknown reason").replace('\n', " ");
+    // A closed standard error is no reason to panic again.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{} internal fault{place}: {reason}; please report this line with the command you ran",
+        painted("error:", "1;31")
+    );
 }
 
 /// Prints something a user should know.
@@ -18,7 +41,11 @@ pub(crate) fn warn(message: &str) {
 
 fn painted(text: &str, style: &str) -> String {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if plain || !std::io::stderr().is_terminal() { text.to_owned() } else { format!("\x1b[{style}m{text}\x1b[0m") }
+    if plain || !std::io::stderr().is_terminal() {
+        text.to_owned()
+    } else {
+        format!("\x1b[{style}m{text}\x1b[0m")
+    }
 }
 
 /// Whether the reader of our output has gone away (`gpn ... | head`), which is no failure.
@@ -50,7 +77,8 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 impl Progress {
     pub(crate) fn new(what: &'static str) -> Self {
         let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {per_sec} eta {eta}");
+        let style =
+            ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {per_sec} eta {eta}");
         // invariant: the template is a constant that parses.
         bar.set_style(style.unwrap());
         bar.set_message(what);
@@ -97,13 +125,14 @@ impl Table {
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
+        self.rows.push(cells.into());
     }
 }
 
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let width =
+            |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
         for (number, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
@@ -140,6 +169,13 @@ mod tests {
     #[test]
     fn numbers_are_grouped_by_thousands() {
         assert_eq!([0, 999, 1000, 100_320].map(grouped), ["0", "999", "1,000", "100,320"]);
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let cause = || anyhow::anyhow!("disk full");
+        assert_eq!(with_causes(&cause().context("cannot write: disk full")), "cannot write: disk full");
+        assert_eq!(with_causes(&cause().context("cannot write")), "cannot write: disk full");
     }
 
     #[test]

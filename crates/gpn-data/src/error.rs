@@ -59,7 +59,9 @@ pub enum DataError {
         reason: String,
     },
     /// An embedding holds a value that is not a finite number.
-    #[error("{file}: row {row} (class {class}), column {column} is {value}; embeddings must be finite")]
+    #[error(
+        "{file}: row {row} (class {class}), column {column} is {value}; embeddings must be finite: mend or remove the row"
+    )]
     NotFinite {
         /// The embeddings file.
         file: String,
@@ -80,6 +82,16 @@ pub enum DataError {
         /// What is wrong and what to write instead.
         reason: String,
     },
+    /// Samples carry classes that the taxonomy does not have.
+    #[error("classes of {samples} are not in the taxonomy {taxonomy}: {cause}")]
+    UnknownLeaves {
+        /// The source of the samples.
+        samples: String,
+        /// The taxonomy.
+        taxonomy: String,
+        /// Which classes, and those most like them.
+        cause: gpn_taxonomy::TaxonomyError,
+    },
     /// The class graph does not fit.
     #[error(transparent)]
     Taxonomy(#[from] gpn_taxonomy::TaxonomyError),
@@ -93,7 +105,9 @@ pub enum DataError {
     #[error(transparent)]
     Synthetic(#[from] crate::synthetic::SyntheticError),
     /// A thread that prepares batches has ended before its work was done.
-    #[error("the thread that prepares batch {batch} has stopped; this is a fault of the program, please report it")]
+    #[error(
+        "the thread that prepares batch {batch} has stopped; this is a fault of the program, please report it"
+    )]
     LoaderStopped {
         /// The batch that did not come.
         batch: u64,

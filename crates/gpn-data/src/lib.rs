@@ -32,6 +32,7 @@
 //! alone ([`DataError::BrokenImage`]).
 
 pub mod benchmark;
+mod contain;
 mod error;
 pub mod format;
 pub mod loader;
@@ -41,6 +42,7 @@ pub mod synthetic;
 pub mod task;
 pub mod transform;
 
+pub use contain::panic_is_contained;
 pub use error::DataError;
 pub use format::image::{RgbImage, decode};
 pub use source::{Leaf, SampleInfo, SampleKind, Source, SourceKind, SourceSpec, open};

@@ -121,7 +121,12 @@ impl Inputs {
     }
 
     /// Writes the input of one image, `[3, size, size]`.
-    pub fn image(&mut self, image: ImageView<'_>, stream: &mut Stream, out: &mut [f32]) -> Result<(), DataError> {
+    pub fn image(
+        &mut self,
+        image: ImageView<'_>,
+        stream: &mut Stream,
+        out: &mut [f32],
+    ) -> Result<(), DataError> {
         match &mut self.view {
             Transform::Train(transform) => {
                 transform.apply(image, stream, &mut self.pixels)?;
@@ -175,6 +180,7 @@ impl<T: Send + 'static> Loader<T> {
     /// Starts the workers on the batches of `range`; `plan(i)` says what batch `i` consists of.
     ///
     /// Workers end by themselves when the loader is dropped.
+    #[expect(clippy::needless_pass_by_value, reason = "the workers own both")]
     pub fn start<P>(benchmark: Arc<Benchmark>, config: LoaderConfig, range: Range<u64>, plan: P) -> Self
     where
         P: Fn(u64) -> Result<Plan<T>, DataError> + Send + Sync + 'static,
@@ -199,7 +205,8 @@ impl<T: Send + 'static> Loader<T> {
     /// The next batch, or `None` after the last. An error ends the stream.
     pub fn next_batch(&mut self) -> Option<Result<Batch<T>, DataError>> {
         let index = self.remaining.next()?;
-        let batch = self.worker_of(index).ready.recv().unwrap_or(Err(DataError::LoaderStopped { batch: index }));
+        let batch =
+            self.worker_of(index).ready.recv().unwrap_or(Err(DataError::LoaderStopped { batch: index }));
         if batch.is_err() {
             self.remaining = index..index;
         }

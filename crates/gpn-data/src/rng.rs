@@ -119,7 +119,7 @@ mod tests {
     fn values_never_change() {
         let mut stream = Stream::new(42, Purpose::Task, 5);
         let drawn: Vec<usize> = (0..6).map(|_| stream.below(1000)).collect();
-        assert_eq!(drawn, [0; 6], "a change here changes every published task");
+        assert_eq!(drawn, [788, 393, 232, 354, 431, 192], "a change here changes every published task");
     }
 
     #[test]

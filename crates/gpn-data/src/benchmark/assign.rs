@@ -207,7 +207,10 @@ mod tests {
     #[test]
     fn validation_takes_its_share_evenly() {
         let held = |count, share| hold_out(count, share).iter().filter(|&&part| part == Part::Val).count();
-        assert_eq!([held(20, 0.1), held(4, 0.1), held(3, 0.1), held(100, 0.25), held(5, 0.0)], [2, 1, 0, 25, 0]);
+        assert_eq!(
+            [held(20, 0.1), held(4, 0.1), held(3, 0.1), held(100, 0.25), held(5, 0.0)],
+            [2, 1, 0, 25, 0]
+        );
         assert_eq!(held(5, 1.0), 5);
     }
 }

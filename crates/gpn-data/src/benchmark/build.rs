@@ -1,8 +1,9 @@
 //! From a source and a taxonomy to a benchmark directory.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gpn_taxonomy::{Node, Taxonomy};
+use gpn_taxonomy::{Node, Taxonomy, TaxonomyError};
 use serde::{Deserialize, Serialize};
 
 use super::assign::{AssignConfig, Claimant, Part, Row, Shortage, assign_samples};
@@ -11,13 +12,15 @@ use super::given::given_assignments;
 use super::ingredients::{Ingredients, TaxonomyCut};
 use super::manifest::{Counts, FORMAT, Manifest};
 use super::open::{ASSIGNMENTS, AssignmentRow, CLASSES, Class, SAMPLES, SampleRow, TAXONOMY};
-use super::split::{Split, SplitConfig, Splits, split_classes};
 use super::pack::{Packed, pack};
+use super::split::{Split, SplitConfig, Splits, split_classes};
 use crate::error::DataError;
 use crate::source::Source;
+use crate::synthetic::SyntheticConfig;
 
 /// How a benchmark is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct BuildConfig {
     /// How classes are divided.
     pub split: SplitConfig,
@@ -64,6 +67,25 @@ impl Default for BuildConfig {
     }
 }
 
+impl BuildConfig {
+    /// The settings for the built-in data set. Its graph is small: classes that far apart as in ImageNet's do not exist,
+    /// so Far begins at four hops, and fewer classes are for training.
+    pub fn synthetic(seed: u64) -> Self {
+        Self {
+            split: SplitConfig {
+                seed,
+                train_share: 0.7,
+                close: 1..=3,
+                far: 4..=10,
+                ..SplitConfig::default()
+            },
+            assign: AssignConfig { seed, ..AssignConfig::default() },
+            size: SyntheticConfig::default().size,
+            ..Self::default()
+        }
+    }
+}
+
 /// What came of a build.
 #[derive(Debug)]
 pub struct BuildReport {
@@ -71,6 +93,8 @@ pub struct BuildReport {
     pub manifest: Manifest,
     /// What a user should know about the taxonomy and the samples, one sentence each.
     pub warnings: Vec<String>,
+    /// Ids of the taxonomy's classes that have no samples below them and are left out, sorted.
+    pub without_samples: Vec<String>,
     /// What is wrong with each image that was left out, naming it.
     pub broken: Vec<String>,
 }
@@ -91,7 +115,20 @@ pub fn build(
     on_progress: OnProgress<'_>,
 ) -> Result<BuildReport, DataError> {
     let directory = UnfinishedDirectory::create(out, config.replace)?;
-    let ingredients = Ingredients::prepare(source.leaves(), taxonomy, config)?;
+    if source.samples().is_empty() && !config.classes_only {
+        let reason =
+            "it lists classes but holds no samples; pass --classes-only to work on the classes alone";
+        return Err(DataError::malformed(source.describe(), reason));
+    }
+    let ingredients =
+        Ingredients::prepare(source.leaves(), taxonomy, config).map_err(|error| match error {
+            DataError::Taxonomy(cause @ TaxonomyError::UnknownClasses(_)) => DataError::UnknownLeaves {
+                samples: source.describe(),
+                taxonomy: taxonomy_spec.to_owned(),
+                cause,
+            },
+            other => other,
+        })?;
     let order = ingredients.sorted();
     let splits = split_classes(&ingredients.taxonomy, ingredients.root, &order, &config.split);
     let rows = row_order(&order, ingredients.root, &splits);
@@ -153,9 +190,14 @@ pub fn build(
         },
         split: config.split.clone(),
         assign: config.assign.clone(),
-        hashes: Default::default(),
+        hashes: BTreeMap::new(),
     })?;
-    Ok(BuildReport { manifest, warnings, broken: packed.broken })
+    Ok(BuildReport {
+        manifest,
+        warnings,
+        without_samples: ingredients.without_samples,
+        broken: packed.broken,
+    })
 }
 
 /// Training classes first with the root at the top, then Close, Far and unused, each sorted by id.

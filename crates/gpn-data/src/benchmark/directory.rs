@@ -75,11 +75,15 @@ impl UnfinishedDirectory {
         })?;
         let path = self.path.join(MANIFEST);
         let mut file = fs::File::create(&path).map_err(|error| DataError::io("create", &path, error))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| DataError::io("write", &path, error))?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(|error| DataError::io("write", &path, error))?;
         if self.target.exists() {
-            fs::remove_dir_all(&self.target).map_err(|error| DataError::io("replace", &self.target, error))?;
+            fs::remove_dir_all(&self.target)
+                .map_err(|error| DataError::io("replace", &self.target, error))?;
         }
-        fs::rename(&self.path, &self.target).map_err(|error| DataError::io("move into place", &self.target, error))?;
+        fs::rename(&self.path, &self.target)
+            .map_err(|error| DataError::io("move into place", &self.target, error))?;
         self.finished = true;
         Ok(manifest)
     }

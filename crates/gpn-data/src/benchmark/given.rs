@@ -78,8 +78,11 @@ mod tests {
         let [root, bird, fish] = ["root", "bird", "fish"].map(|id| builder.add_class(id));
         builder.add_edge(root, bird, None);
         builder.add_edge(root, fish, None);
-        let claimants = [Split::Train, Split::Train, Split::Close]
-            .map(|split| Claimant { split, is_root: false, leaves: Vec::new() });
+        let claimants = [Split::Train, Split::Train, Split::Close].map(|split| Claimant {
+            split,
+            is_root: false,
+            leaves: Vec::new(),
+        });
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let graph = builder.build().unwrap().taxonomy;

@@ -68,16 +68,23 @@ pub(super) struct Ingredients {
     pub(super) leaf_nodes: Vec<Node>,
     /// What a user should know.
     pub(super) warnings: Vec<Warning>,
+    /// Ids of the classes left out for want of samples, sorted.
+    pub(super) without_samples: Vec<String>,
 }
 
 impl Ingredients {
     /// Finds the source's leaves in `taxonomy` and keeps them and their ancestors.
-    pub(super) fn prepare(leaves: &[Leaf], taxonomy: &Taxonomy, config: &BuildConfig) -> Result<Self, DataError> {
+    pub(super) fn prepare(
+        leaves: &[Leaf],
+        taxonomy: &Taxonomy,
+        config: &BuildConfig,
+    ) -> Result<Self, DataError> {
         let ids = leaf_ids(leaves, taxonomy, config)?;
         let kept = match config.cut {
             None => gpn_taxonomy::ancestors(taxonomy, &ids)?,
             Some(TaxonomyCut::ImagenetFall2011) => gpn_taxonomy::imagenet_fall2011(taxonomy, &ids)?,
         };
+        let without_samples = absent_from(&kept, taxonomy);
         let checked = Checked { taxonomy: kept, warnings: Vec::new() }.with_single_root("root")?;
         let (mut taxonomy, warnings) = (checked.taxonomy, checked.warnings);
         if config.collapse_chains {
@@ -89,7 +96,7 @@ impl Ingredients {
         // invariant: a graph without cycles has a root, and with_single_root leaves just one.
         let root = taxonomy.roots().next().unwrap();
         let leaf_nodes = taxonomy.find_all(&ids)?;
-        Ok(Self { taxonomy, root, leaf_nodes, warnings })
+        Ok(Self { taxonomy, root, leaf_nodes, warnings, without_samples })
     }
 
     /// The source leaves at or below each class, ascending, by node.
@@ -118,6 +125,18 @@ impl Ingredients {
         });
         nodes
     }
+}
+
+/// The ids of `all` that are not in `kept`, sorted.
+fn absent_from(kept: &Taxonomy, all: &Taxonomy) -> Vec<String> {
+    let mut ids: Vec<String> = all
+        .nodes()
+        .map(|node| all.id(node))
+        .filter(|id| kept.find(id).is_none())
+        .map(str::to_owned)
+        .collect();
+    ids.sort_unstable();
+    ids
 }
 
 /// The id in `taxonomy` of each leaf: its own id, or the id of the one class that bears its name.

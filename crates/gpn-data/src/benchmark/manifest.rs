@@ -90,7 +90,9 @@ impl Manifest {
         let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => DataError::Malformed {
                 file: folder.display().to_string(),
-                reason: format!("it is no benchmark directory (no {MANIFEST}); make one with `gpn data build`"),
+                reason: format!(
+                    "it is no benchmark directory (no {MANIFEST}); make one with `gpn data build`"
+                ),
             },
             _ => DataError::io("read", &path, error),
         })?;

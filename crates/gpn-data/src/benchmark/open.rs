@@ -239,7 +239,11 @@ fn read_taxonomy(folder: &Path, classes: &[Class]) -> Result<Taxonomy, DataError
     Ok(builder.build()?.taxonomy)
 }
 
-fn read_assignments(path: &Path, taxonomy: &Taxonomy, samples: usize) -> Result<Vec<[Vec<u32>; 3]>, DataError> {
+fn read_assignments(
+    path: &Path,
+    taxonomy: &Taxonomy,
+    samples: usize,
+) -> Result<Vec<[Vec<u32>; 3]>, DataError> {
     let mut assigned: Vec<[Vec<u32>; 3]> = vec![Default::default(); taxonomy.len()];
     let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, &error))?;
     let header = reader.headers().map_err(|error| csv_fault(path, &error))?.clone();
@@ -259,8 +263,8 @@ fn read_assignments(path: &Path, taxonomy: &Taxonomy, samples: usize) -> Result<
         }
         assigned[class as usize][row.part as usize].push(row.sample);
     }
-    for parts in &mut assigned {
-        parts.iter_mut().for_each(|samples| samples.sort_unstable());
+    for samples in assigned.iter_mut().flatten() {
+        samples.sort_unstable();
     }
     Ok(assigned)
 }

@@ -68,7 +68,8 @@ fn pack_images(
 ) -> Result<Packed, DataError> {
     let total = source.samples().len();
     let pixels = (size * size * 3) as usize;
-    let mut writer = RowWriter::create(&folder.join(IMAGES), Element::U8, &[size as usize, size as usize, 3])?;
+    let mut writer =
+        RowWriter::create(&folder.join(IMAGES), Element::U8, &[size as usize, size as usize, 3])?;
     let mut packed = Packed { info: StoreInfo::Images { size }, origin: Vec::new(), broken: Vec::new() };
     let mut chunk = vec![0; CHUNK * pixels];
     for start in (0..total).step_by(CHUNK) {

@@ -30,7 +30,8 @@ impl PythonRandom {
         let mut i = 1;
         for step in 0..WORDS.max(key.len()) {
             let j = step % key.len();
-            state[i] = (state[i] ^ mixed(state[i - 1], 1_664_525)).wrapping_add(key[j]).wrapping_add(j as u32);
+            state[i] =
+                (state[i] ^ mixed(state[i - 1], 1_664_525)).wrapping_add(key[j]).wrapping_add(j as u32);
             i = following(i, &mut state);
         }
         for _ in 1..WORDS {
@@ -133,7 +134,10 @@ mod tests {
         let mut random = PythonRandom::new(111); // [random.choice(range(1000)) for _ in range(8)]
         assert_eq!([(); 8].map(|()| random.below(1000)), [847, 971, 217, 943, 965, 323, 505, 198]);
         let mut random = PythonRandom::new(0); // [random.getrandbits(32) for _ in range(4)]
-        assert_eq!([(); 4].map(|()| random.bits32()), [3626764237, 1654615998, 3255389356, 3823568514]);
+        assert_eq!(
+            [(); 4].map(|()| random.bits32()),
+            [3_626_764_237, 1_654_615_998, 3_255_389_356, 3_823_568_514]
+        );
         let mut random = PythonRandom::new((1 << 40) + 5); // [random.choice(range(77)) for _ in range(8)]
         assert_eq!([(); 8].map(|()| random.below(77)), [64, 66, 34, 3, 67, 5, 21, 10]);
         let mut random = PythonRandom::new(5); // 2,000 getrandbits(32), then random.choice(range(3))
@@ -148,8 +152,14 @@ mod tests {
         let range = |n: u32| (0..n).collect::<Vec<_>>();
         let mut random = PythonRandom::new(1111); // four samples one after the other
         assert_eq!(random.sample(&range(10), 6), [3, 9, 5, 6, 7, 1]);
-        assert_eq!(random.sample(&range(500), 20), [186, 228, 42, 372, 258, 487, 95, 47, 452, 307, 173, 337, 349, 54, 224, 75, 323, 476, 492, 289]);
-        assert_eq!(random.sample(&range(60), 20), [11, 17, 55, 2, 23, 30, 18, 22, 19, 13, 8, 40, 33, 37, 29, 52, 27, 7, 54, 38]);
+        assert_eq!(
+            random.sample(&range(500), 20),
+            [186, 228, 42, 372, 258, 487, 95, 47, 452, 307, 173, 337, 349, 54, 224, 75, 323, 476, 492, 289]
+        );
+        assert_eq!(
+            random.sample(&range(60), 20),
+            [11, 17, 55, 2, 23, 30, 18, 22, 19, 13, 8, 40, 33, 37, 29, 52, 27, 7, 54, 38]
+        );
         assert_eq!(random.sample(&range(22), 3), [4, 0, 14]);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gpn_taxonomy::Taxonomy;
 use serde::Serialize;
 
 use super::assign::Part;
@@ -84,20 +85,29 @@ impl DataSetStatistics {
             *distances.entry(benchmark.classes()[class].distance).or_insert(0) += 1;
         }
         let graph = benchmark.side_graph(split);
-        let (classes, root_samples) = if members.is_empty() { (0, 0) } else { (members.len() + 1, own(root)) };
+        let (classes, root_samples) =
+            if members.is_empty() { (0, 0) } else { (members.len() + 1, own(root)) };
         Self {
             split,
             classes,
             leaf_classes: members.iter().filter(|&&class| benchmark.classes()[class].leaf).count(),
             samples: members.iter().map(|&class| own(class)).sum::<usize>() + root_samples,
-            val_samples: members.iter().chain([&root]).map(|&class| match split {
-                Split::Train => samples(class, Part::Val),
-                _ => 0,
-            }).sum(),
+            val_samples: members
+                .iter()
+                .chain([&root])
+                .map(|&class| match split {
+                    Split::Train => samples(class, Part::Val),
+                    _ => 0,
+                })
+                .sum(),
             fewest_samples: members.iter().map(|&class| own(class)).min().unwrap_or(0),
             distances,
             edges: graph.edge_count(),
-            levels: gpn_taxonomy::levels(&graph).shortest.into_iter().max().map_or(0, |hops| hops + 1),
+            levels: if members.is_empty() { 0 } else { levels(&graph) },
         }
     }
+}
+
+fn levels(graph: &Taxonomy) -> u32 {
+    gpn_taxonomy::levels(graph).shortest.into_iter().max().map_or(0, |hops| hops + 1)
 }

@@ -41,7 +41,10 @@ impl Store {
             }
             StoreInfo::Embeddings { dim } => {
                 let shape = [samples, dim as usize];
-                Ok(Self::Embeddings { dim, array: open_array(&folder.join(EMBEDDINGS), Element::F32, &shape)? })
+                Ok(Self::Embeddings {
+                    dim,
+                    array: open_array(&folder.join(EMBEDDINGS), Element::F32, &shape)?,
+                })
             }
             StoreInfo::ClassesOnly => Ok(Self::Empty),
         }
@@ -67,7 +70,10 @@ fn open_array(path: &Path, element: Element, shape: &[usize]) -> Result<Npy, Dat
     if header.shape != shape || header.element != element || header.fortran {
         return Err(DataError::malformed(
             path.display().to_string(),
-            format!("its shape {:?} or type is not that of the {shape:?} array benchmark.toml tells of; build the benchmark anew", header.shape),
+            format!(
+                "its shape {:?} or type is not that of the {shape:?} array benchmark.toml tells of; build the benchmark anew",
+                header.shape
+            ),
         ));
     }
     Ok(array)

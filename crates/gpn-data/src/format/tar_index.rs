@@ -25,7 +25,7 @@ pub(super) fn index(bytes: &[u8], path: &Path) -> Result<Vec<(String, Place)>, D
         if end > bytes.len() as u64 {
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             return Err(malformed(format!(
-                "the entry `{name}` ends behind the end of the file, which is cut short"
+                "the entry `{name}` ends behind the end of the file, which is cut short; fetch it again"
             )));
         }
         if !entry.header().entry_type().is_file() {

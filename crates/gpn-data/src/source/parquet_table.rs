@@ -1,16 +1,17 @@
 //! Embeddings in Parquet: a column `embedding` of lists of floats and a column `class_name`.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use half::f16;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::DataError;
+use crate::contain::contain;
 
 /// Rows read at a time.
 const BATCH: usize = 4096;
@@ -28,8 +29,8 @@ pub(super) fn read(path: &Path) -> Result<Table, DataError> {
     let file = File::open(path).map_err(|e| DataError::io("open", path, e))?;
     let size = file.metadata().map_err(|e| DataError::io("read", path, e))?.len();
     // The parquet crate panics on some damage that only shows while it decodes.
-    let result = catch_unwind(AssertUnwindSafe(|| read_columns(file, size)));
-    let result = result.unwrap_or_else(|_| Err("damaged Parquet file: its pages cannot be decoded".into()));
+    let result = contain(|| read_columns(file, size));
+    let result = result.unwrap_or_else(|| Err("damaged Parquet file: its pages cannot be decoded".into()));
     result.map_err(|reason| DataError::malformed(path.display().to_string(), reason))
 }
 
@@ -49,8 +50,13 @@ fn check_chunk(chunk: &ColumnChunkMetaData, file_size: u64) -> Result<(), String
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the form in which map_err hands it over")]
+fn damaged(error: ParquetError) -> String {
+    let reason = error.to_string();
+    format!("damaged Parquet file: {}", reason.trim_start_matches("Parquet error: "))
+}
+
 fn read_columns(file: File, file_size: u64) -> Result<Table, String> {
-    let damaged = |e: parquet::errors::ParquetError| format!("damaged Parquet file: {e}");
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let find = |name: &str, depth: i16| {
@@ -164,7 +170,7 @@ fn read_lists<T: DataType>(
         values.clear();
         let (records, _, levels) = column
             .read_records(BATCH, Some(&mut definitions), Some(&mut repetitions), &mut values)
-            .map_err(|e| format!("damaged Parquet file: {e}"))?;
+            .map_err(damaged)?;
         if records == 0 && levels == 0 {
             return Ok(());
         }
@@ -193,9 +199,7 @@ fn read_labels<T: DataType>(
         definitions.clear();
         values.clear();
         let levels = (max_level > 0).then_some(&mut definitions);
-        let (records, _, _) = column
-            .read_records(BATCH, levels, None, &mut values)
-            .map_err(|e| format!("damaged Parquet file: {e}"))?;
+        let (records, _, _) = column.read_records(BATCH, levels, None, &mut values).map_err(damaged)?;
         if records == 0 {
             return Ok(());
         }

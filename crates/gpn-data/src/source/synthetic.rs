@@ -17,10 +17,8 @@ pub struct SyntheticSource {
 impl SyntheticSource {
     /// The data set with the given size, samples and seed.
     pub fn new(config: SyntheticConfig) -> Self {
-        let leaf = |leaf: &synthetic::Leaf| Leaf {
-            id: leaf.class.id.clone(),
-            name: Some(leaf.class.name.clone()),
-        };
+        let leaf =
+            |leaf: &synthetic::Leaf| Leaf { id: leaf.class.id.clone(), name: Some(leaf.class.name.clone()) };
         let leaves: Vec<Leaf> = synthetic::leaves().iter().map(leaf).collect();
         let samples = leaves
             .iter()

@@ -79,8 +79,14 @@ mod tests {
         for (text, expected) in [
             ("[]", "no task"),
             ("{", "JSON list"),
-            (r#"[{"classes":[1,2],"support":[[1]],"query":[[1],[2]]}]"#, "task 0 has 2 classes but 1 support"),
-            (r#"[{"classes":[1,2],"support":[[1],[]],"query":[[1],[2]]}]"#, "no support sample for its class 2"),
+            (
+                r#"[{"classes":[1,2],"support":[[1]],"query":[[1],[2]]}]"#,
+                "task 0 has 2 classes but 1 support",
+            ),
+            (
+                r#"[{"classes":[1,2],"support":[[1],[]],"query":[[1],[2]]}]"#,
+                "no support sample for its class 2",
+            ),
             (r#"[{"classes":[1],"support":[[1]],"query":[[1]]}]"#, "at least 2"),
         ] {
             let (_folder, path) = written(text);

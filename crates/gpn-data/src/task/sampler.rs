@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use gpn_taxonomy::{HopSearch, Node, Taxonomy};
 use serde::{Deserialize, Serialize};
 
-use super::pool::{LeftOut, TaskPool};
 use super::Task;
+use super::pool::{LeftOut, TaskPool};
 use crate::rng::{Purpose, Stream};
 
 /// How the classes of a task are chosen.
@@ -101,7 +101,9 @@ pub enum SamplerError {
         hops: usize,
     },
     /// A setting that makes no task.
-    #[error("a task needs way >= 2, shot >= 1 and queries >= 1, not way {way}, shot {shot}, queries {queries}")]
+    #[error(
+        "a task needs way >= 2, shot >= 1 and queries >= 1, not way {way}, shot {shot}, queries {queries}"
+    )]
     BadShape {
         /// Classes wished.
         way: usize,
@@ -149,7 +151,7 @@ struct Candidate {
 #[derive(Debug)]
 enum Reach {
     Table(Vec<Vec<u32>>),
-    Search(Search),
+    Search(Box<Search>),
 }
 
 /// Looks for near candidates when asked, in graphs too large for a table.
@@ -185,8 +187,7 @@ impl TaskSampler {
             .map(|class| Candidate { index: class.index, node: class.node, samples: class.samples.clone() })
             .collect();
         let reach = (config.sampling != Sampling::Random).then(|| Reach::new(pool, &classes, config.hops));
-        let sampler =
-            Self { config, seed, description: pool.description.clone(), classes, left_out, reach };
+        let sampler = Self { config, seed, description: pool.description.clone(), classes, left_out, reach };
         sampler.task(0)?;
         Ok(sampler)
     }
@@ -299,7 +300,11 @@ impl Reach {
         for (candidate, class) in classes.iter().enumerate() {
             candidate_at[class.node as usize] = Some(candidate as u32);
         }
-        let search = Self::Search(Search { graph: pool.graph.clone(), candidate_at, idle: Mutex::default() });
+        let search = Self::Search(Box::new(Search {
+            graph: pool.graph.clone(),
+            candidate_at,
+            idle: Mutex::default(),
+        }));
         if classes.len() > TABLE_LIMIT {
             return search;
         }
@@ -315,7 +320,8 @@ impl Reach {
     fn visit(&self, classes: &[Candidate], from: u32, hops: usize, mut near: impl FnMut(u32)) {
         match self {
             Self::Table(rows) => rows[from as usize].iter().for_each(|&class| near(class)),
-            Self::Search(Search { graph, candidate_at, idle }) => {
+            Self::Search(search) => {
+                let Search { graph, candidate_at, idle } = search.as_ref();
                 let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
                 let taken = free().pop();
                 let mut search = taken.unwrap_or_else(|| HopSearch::new(graph));
