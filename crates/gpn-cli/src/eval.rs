@@ -13,7 +13,8 @@ use crate::terminal::{self, Table};
 
 pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
     let device = Device::open(arguments.device.parse()?)?;
-    let file = if arguments.run.is_dir() { arguments.run.join("model.safetensors") } else { arguments.run.clone() };
+    let file =
+        if arguments.run.is_dir() { arguments.run.join("model.safetensors") } else { arguments.run.clone() };
     let mut model = TrainedModel::read(&file, &device)?;
     let benchmark = Benchmark::open(&arguments.data)?;
     anyhow::ensure!(

@@ -54,10 +54,13 @@ pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
 
 fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
     // invariant: the command line demands both unless a run is resumed.
-    let (Some(data), Some(out)) = (&arguments.data, &arguments.out) else { bail!("--data and --out are missing") };
+    let (Some(data), Some(out)) = (&arguments.data, &arguments.out) else {
+        bail!("--data and --out are missing")
+    };
     let mut config = Config::preset(&arguments.preset)?;
     if let Some(file) = &arguments.config {
-        let text = std::fs::read_to_string(file).with_context(|| format!("{}: cannot read", file.display()))?;
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("{}: cannot read", file.display()))?;
         config = config.with_toml(&text, file)?;
     }
     for setting in &arguments.set {
@@ -73,7 +76,11 @@ fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDire
     Ok((run, out.clone(), trainer))
 }
 
-fn resume(folder: &Path, data: Option<&Path>, device: &Device) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
+fn resume(
+    folder: &Path,
+    data: Option<&Path>,
+    device: &Device,
+) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
     let (run, config, origin) = RunDirectory::open(folder)?;
     let data = data.unwrap_or(&origin.data);
     let benchmark = Benchmark::open(data)?;

@@ -35,9 +35,11 @@ pub struct Propagator {
 impl Propagator {
     /// A network for prototypes of length `dim` with fresh parameters, which depend on `seed` alone.
     pub fn new(config: PropagationConfig, dim: usize, seed: u64) -> Result<Self> {
-        for (what, value) in
-            [("length of prototypes", dim), ("propagation.heads", config.heads), ("propagation.hidden", config.hidden)]
-        {
+        for (what, value) in [
+            ("length of prototypes", dim),
+            ("propagation.heads", config.heads),
+            ("propagation.hidden", config.hidden),
+        ] {
             if value == 0 {
                 return Err(ModelError::Zero { what });
             }

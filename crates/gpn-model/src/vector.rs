@@ -39,11 +39,7 @@ impl Cosine {
     /// The cosine where the norms of both vectors are known.
     pub(crate) fn with_norms(a: &[f32], b: &[f32], norms: [f32; 2], floor: f32) -> Self {
         let held = norms.map(|norm| norm.max(floor));
-        Self {
-            value: dot(a, b) / (held[0] * held[1]),
-            norms: held,
-            floored: norms.map(|norm| norm < floor),
-        }
+        Self { value: dot(a, b) / (held[0] * held[1]), norms: held, floored: norms.map(|norm| norm < floor) }
     }
 
     /// Adds the gradient with regard to the first vector, for a gradient `g` of the value.
@@ -89,8 +85,12 @@ mod tests {
                 v[i] += h;
                 v
             };
-            let by_a = (Cosine::of(&nudged(a, h), &b, 1e-4).value - Cosine::of(&nudged(a, -h), &b, 1e-4).value) / (2.0 * h);
-            let by_b = (Cosine::of(&a, &nudged(b, h), 1e-4).value - Cosine::of(&a, &nudged(b, -h), 1e-4).value) / (2.0 * h);
+            let by_a = (Cosine::of(&nudged(a, h), &b, 1e-4).value
+                - Cosine::of(&nudged(a, -h), &b, 1e-4).value)
+                / (2.0 * h);
+            let by_b = (Cosine::of(&a, &nudged(b, h), 1e-4).value
+                - Cosine::of(&a, &nudged(b, -h), 1e-4).value)
+                / (2.0 * h);
             assert!((by_a - grad_a[i]).abs() < 1e-3 && (by_b - grad_b[i]).abs() < 1e-3);
         }
     }

@@ -129,7 +129,10 @@ impl Weights {
     pub fn tensors_for(&self, infos: &[TensorInfo], user: &str) -> Result<TensorList> {
         let problems: Vec<String> = infos.iter().filter_map(|info| self.problem("", info)).collect();
         if !problems.is_empty() {
-            return Err(ModelError::WeightsDoNotFit { place: format!("{} for {user}", self.place), problems });
+            return Err(ModelError::WeightsDoNotFit {
+                place: format!("{} for {user}", self.place),
+                problems,
+            });
         }
         Ok(TensorList::new(infos.to_vec(), |_, info| self.tensors[&info.name].values.clone()))
     }

@@ -47,15 +47,18 @@ impl Checkpoints {
         let io = |action, source| TrainError::Io { action, path: self.folder.clone(), source };
         std::fs::create_dir_all(&self.folder).map_err(|source| io("create", source))?;
         let state = adam.state();
-        let adam_names: Vec<String> = state.infos().iter().map(|info| format!("{ADAM}{}", info.name)).collect();
+        let adam_names: Vec<String> =
+            state.infos().iter().map(|info| format!("{ADAM}{}", info.name)).collect();
         let moments = state.iter().zip(&adam_names).map(|(tensor, name)| NamedTensor { name, ..tensor });
         let shape = [memory.classes(), memory.dim];
-        let tensors = network.state().chain(moments).chain([memory_tensor(memory, &shape)]);
+        let parameters = network.state();
+        let tensors = parameters.iter().chain(moments).chain([memory_tensor(memory, &shape)]);
         // invariant: a position is plain numbers, which always serialise.
         let metadata = serde_json::to_string(position).unwrap();
         save_weights(&self.path(position.episode), tensors, Some(&metadata))?;
         for old in self.episodes()?.iter().rev().skip(self.keep) {
-            std::fs::remove_file(self.path(*old)).map_err(|source| io("remove old checkpoints in", source))?;
+            std::fs::remove_file(self.path(*old))
+                .map_err(|source| io("remove old checkpoints in", source))?;
         }
         Ok(())
     }
@@ -92,7 +95,8 @@ impl Checkpoints {
         for entry in std::fs::read_dir(&self.folder).map_err(io)? {
             let path = entry.map_err(io)?.path();
             let is_checkpoint = path.extension().is_some_and(|extension| extension == EXTENSION);
-            let stem: Option<u64> = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+            let stem: Option<u64> =
+                path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
             episodes.extend(stem.filter(|_| is_checkpoint));
         }
         episodes.sort_unstable();

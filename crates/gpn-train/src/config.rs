@@ -228,7 +228,8 @@ impl Config {
         // invariant: settings are plain values in groups, which TOML can write.
         let mut table = toml::Table::try_from(self).unwrap();
         let known: Vec<String> = flattened(&table).into_iter().map(|(key, _)| key).collect();
-        let Some((group, name)) = key.split_once('.').filter(|_| known.iter().any(|known| known == key)) else {
+        let Some((group, name)) = key.split_once('.').filter(|_| known.iter().any(|known| known == key))
+        else {
             let reason = unknown(key, known.iter().map(String::as_str), "setting");
             return Err(TrainError::Setting { key: key.to_owned(), reason });
         };
@@ -257,7 +258,9 @@ impl Config {
             ("memory.refresh_every", self.memory.refresh_every),
         ];
         match positive.into_iter().find(|(_, value)| *value == 0) {
-            Some((key, _)) => Err(TrainError::Setting { key: key.into(), reason: "it must be at least 1".into() }),
+            Some((key, _)) => {
+                Err(TrainError::Setting { key: key.into(), reason: "it must be at least 1".into() })
+            }
             None => Ok(()),
         }
     }
@@ -308,6 +311,6 @@ mod tests {
         assert!(fault("task").contains("group.name=value"));
         let config = Config::default().with_setting("rate.initial=1").unwrap();
         assert_eq!(config.rate.initial, 1.0);
-        assert!(Config::preset("papre").unwrap_err().to_string().contains("did you mean `paper`?"));
+        assert!(Config::preset("papr").unwrap_err().to_string().contains("did you mean `paper`?"));
     }
 }

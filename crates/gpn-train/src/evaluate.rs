@@ -94,7 +94,10 @@ pub fn evaluate(
     hierarchy: Hierarchy,
     lambda: f32,
 ) -> Result<Vec<TaskResult>, TrainError> {
-    tasks.par_iter().map(|task| evaluate_task(trained, data_set, embeddings, task, hierarchy, lambda)).collect()
+    tasks
+        .par_iter()
+        .map(|task| evaluate_task(trained, data_set, embeddings, task, hierarchy, lambda))
+        .collect()
 }
 
 fn evaluate_task(
@@ -123,13 +126,19 @@ fn evaluate_task(
     let tape = trained.propagator.forward(&graph, &prototypes);
     let last = tape.result(&graph);
 
-    let labels: Vec<usize> =
-        task.query.iter().enumerate().flat_map(|(class, queries)| std::iter::repeat_n(class, queries.len())).collect();
+    let labels: Vec<usize> = task
+        .query
+        .iter()
+        .enumerate()
+        .flat_map(|(class, queries)| std::iter::repeat_n(class, queries.len()))
+        .collect();
     let queries: Vec<&[f32]> = task.query.iter().flatten().map(|&sample| embeddings.of(sample)).collect();
     let percent = |prototypes: &[f32]| -> f64 {
         let logits: Vec<f32> = queries
             .iter()
-            .flat_map(|query| prototypes.chunks_exact(dim).map(move |prototype| -squared_distance(query, prototype)))
+            .flat_map(|query| {
+                prototypes.chunks_exact(dim).map(move |prototype| -squared_distance(query, prototype))
+            })
             .collect();
         100.0 * f64::from(accuracy(&logits, &labels))
     };

@@ -44,9 +44,7 @@ mod statistics;
 mod trainer;
 
 pub use checkpoint::{Checkpoints, Position};
-pub use config::{
-    AugmentSettings, Config, ModelSettings, PRESETS, TaskSettings, TrainSettings,
-};
+pub use config::{AugmentSettings, Config, ModelSettings, PRESETS, TaskSettings, TrainSettings};
 pub use error::TrainError;
 pub use evaluate::{Embeddings, Hierarchy, TaskResult, Trained, evaluate};
 pub use memory::{Memory, MemoryConfig, MemoryNorm};

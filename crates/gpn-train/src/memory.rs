@@ -94,7 +94,11 @@ impl Memory {
 /// Samples embedded at once.
 const BATCH: usize = 256;
 
-fn sums_in_evaluation(embedder: &mut Embedder, store: &Store, chosen: &[Vec<u32>]) -> Result<Vec<f64>, TrainError> {
+fn sums_in_evaluation(
+    embedder: &mut Embedder,
+    store: &Store,
+    chosen: &[Vec<u32>],
+) -> Result<Vec<f64>, TrainError> {
     let dim = embedder.embedding_len();
     let owners: Vec<(usize, u32)> = chosen
         .iter()
@@ -116,7 +120,11 @@ fn sums_in_evaluation(embedder: &mut Embedder, store: &Store, chosen: &[Vec<u32>
     Ok(sums)
 }
 
-fn sums_in_training(embedder: &mut Embedder, store: &Store, chosen: &[Vec<u32>]) -> Result<Vec<f64>, TrainError> {
+fn sums_in_training(
+    embedder: &mut Embedder,
+    store: &Store,
+    chosen: &[Vec<u32>],
+) -> Result<Vec<f64>, TrainError> {
     let dim = embedder.embedding_len();
     let mut prepare = Inputs::new(input_size(embedder), &View::Eval)?;
     let (mut inputs, mut sums) = (Vec::new(), Vec::with_capacity(chosen.len() * dim));

@@ -64,7 +64,7 @@ impl TrainedModel {
         let shape = [memory.classes(), memory.dim];
         // invariant: the description is plain data, which always serialises.
         let metadata = serde_json::to_string(info).unwrap();
-        save_weights(path, network.state().chain([memory_tensor(memory, &shape)]), Some(&metadata))?;
+        save_weights(path, network.state().iter().chain([memory_tensor(memory, &shape)]), Some(&metadata))?;
         Ok(())
     }
 
@@ -72,9 +72,9 @@ impl TrainedModel {
     pub fn read(path: &Path, device: &Device) -> Result<Self, TrainError> {
         let weights = Weights::read(path)?;
         let malformed = |reason: String| TrainError::Malformed { path: path.to_owned(), reason };
-        let metadata = weights
-            .metadata()
-            .ok_or_else(|| malformed("it is no model of `gpn train`; weights alone can be used with --init".into()))?;
+        let metadata = weights.metadata().ok_or_else(|| {
+            malformed("it is no model of `gpn train`; weights alone can be used with --init".into())
+        })?;
         let info: ModelInfo = serde_json::from_str(metadata)
             .map_err(|error| malformed(format!("its description is not readable: {error}")))?;
         let backbone = info.config.model.backbone.parse::<BackboneKind>()?.config();

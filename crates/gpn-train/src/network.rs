@@ -1,8 +1,8 @@
 //! All that is trained: backbone, classifier of the auxiliary task, and propagation.
 
 use gpn_model::{
-    Adam, BackboneConfig, ClassifierHead, Device, Embedder, InputShape, NamedTensor, PropagationConfig, Propagator,
-    Weights, distance_loss,
+    Adam, BackboneConfig, ClassifierHead, Device, Embedder, InputShape, NamedTensor, PropagationConfig,
+    Propagator, TensorInfo, TensorList, Weights, distance_loss,
 };
 
 use crate::error::TrainError;
@@ -151,9 +151,17 @@ impl Network {
         Ok(result)
     }
 
-    /// All tensors of the network: backbone, batch-norm buffers, classifier, propagation.
-    pub fn state(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.embedder.state().chain(self.head.parameters().iter()).chain(self.propagator.parameters().iter())
+    /// All tensors of the network, as files hold them: backbone, batch-norm buffers and classifier behind `emb.`,
+    /// propagation behind `prop.`.
+    pub fn state(&self) -> TensorList {
+        let (mut infos, mut values) = (Vec::new(), Vec::new());
+        let mut add = |prefix: &str, tensor: NamedTensor<'_>| {
+            infos.push(TensorInfo { name: format!("{prefix}{}", tensor.name), shape: tensor.shape.to_vec() });
+            values.push(tensor.values.to_vec());
+        };
+        self.embedder.state().chain(self.head.parameters().iter()).for_each(|tensor| add("emb.", tensor));
+        self.propagator.parameters().iter().for_each(|tensor| add("", tensor));
+        TensorList::new(infos, |index, _| std::mem::take(&mut values[index]))
     }
 
     /// Takes all tensors from a weight file.
@@ -194,7 +202,11 @@ pub fn mix(lambda: f32, first: &[f32], last: &[f32]) -> Vec<f32> {
 /// Share of rows of `logits: [n, classes]` whose highest entry is the label; of equal ones the first counts.
 pub fn accuracy(logits: &[f32], labels: &[usize]) -> f32 {
     let classes = logits.len() / labels.len().max(1);
-    let hits = logits.chunks_exact(classes.max(1)).zip(labels).filter(|(row, label)| highest(row) == **label).count();
+    let hits = logits
+        .chunks_exact(classes.max(1))
+        .zip(labels)
+        .filter(|(row, label)| highest(row) == **label)
+        .count();
     hits as f32 / labels.len().max(1) as f32
 }
 

@@ -2,7 +2,9 @@
 
 use gpn_data::rng::Stream;
 use gpn_model::PropagationGraph;
-use gpn_taxonomy::{HopSearch, LinkAs, Node, Prefer, TaskGraph, Taxonomy, contract, link, spanning_forest, task_graph};
+use gpn_taxonomy::{
+    HopSearch, LinkAs, Node, Prefer, TaskGraph, Taxonomy, contract, link, spanning_forest, task_graph,
+};
 use serde::{Deserialize, Serialize};
 
 /// How the graph of a task is thinned.
@@ -111,7 +113,8 @@ impl Surroundings {
     pub fn thinned(&self, tree: SpanningTree, prototypes: &[f32]) -> PropagationGraph {
         let nodes = self.classes.len();
         let backward: Vec<(u32, u32)> = self.edges.clone();
-        let mut forward: Vec<(u32, u32)> = self.edges.iter().map(|&(parent, child)| (child, parent)).collect();
+        let mut forward: Vec<(u32, u32)> =
+            self.edges.iter().map(|&(parent, child)| (child, parent)).collect();
         forward.sort_unstable();
         let thin = |pairs: Vec<(u32, u32)>| -> Vec<(u32, u32)> {
             let (weights, prefer): (Vec<f32>, Prefer) = match tree {

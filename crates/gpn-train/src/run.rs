@@ -46,12 +46,19 @@ struct Line {
 
 impl RunDirectory {
     /// Makes the directory of a new run; one that holds a run already is an error.
-    pub fn create(folder: &Path, config: &Config, data: &Path, benchmark: &Benchmark) -> Result<Self, TrainError> {
+    pub fn create(
+        folder: &Path,
+        config: &Config,
+        data: &Path,
+        benchmark: &Benchmark,
+    ) -> Result<Self, TrainError> {
         let run = Self { folder: folder.to_owned() };
         if run.folder.join(CONFIG).exists() {
             return Err(TrainError::Malformed {
                 path: run.folder,
-                reason: "it holds a run already; go on with `gpn train --resume`, or choose another directory".into(),
+                reason:
+                    "it holds a run already; go on with `gpn train --resume`, or choose another directory"
+                        .into(),
             });
         }
         fs::create_dir_all(&run.folder).map_err(|source| run.io("create", &run.folder, source))?;
@@ -73,7 +80,9 @@ impl RunDirectory {
         let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => TrainError::Malformed {
                 path: run.folder.clone(),
-                reason: format!("it is no run (no {CONFIG}); start one with `gpn train --data DIR --out RUN`"),
+                reason: format!(
+                    "it is no run (no {CONFIG}); start one with `gpn train --data DIR --out RUN`"
+                ),
             },
             _ => run.io("read", &path, source),
         })?;

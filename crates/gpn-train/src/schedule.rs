@@ -31,7 +31,13 @@ pub struct ScheduleConfig {
 
 impl Default for ScheduleConfig {
     fn default() -> Self {
-        Self { auxiliary: true, anneal_lambda: true, lambda: 0.0, lambda_every: 1, count_few_shot_only: false }
+        Self {
+            auxiliary: true,
+            anneal_lambda: true,
+            lambda: 0.0,
+            lambda_every: 1,
+            count_few_shot_only: false,
+        }
     }
 }
 
@@ -87,9 +93,8 @@ mod tests {
     #[test]
     fn about_forty_percent_of_episodes_are_auxiliary() {
         let schedule = schedule(ScheduleConfig::default());
-        let auxiliary = |range: std::ops::Range<u64>| {
-            range.filter(|&t| schedule.kind(t) == StepKind::Auxiliary).count()
-        };
+        let auxiliary =
+            |range: std::ops::Range<u64>| range.filter(|&t| schedule.kind(t) == StepKind::Auxiliary).count();
         // The mean of 0.9^(20 x) over x in 0..1 is 0.4169.
         assert!((4_000..4_340).contains(&auxiliary(0..10_000)));
         assert!(auxiliary(0..500) > 450);

@@ -180,7 +180,10 @@ impl Trainer {
             let done = self.position.episode;
             let report = done.is_multiple_of(self.config.train.log_every).then(|| self.report(&mut means));
             let stop = on_progress(done, report.as_ref()).is_break();
-            if stop || done.is_multiple_of(self.config.train.checkpoint_every) || done == self.config.train.episodes {
+            if stop
+                || done.is_multiple_of(self.config.train.checkpoint_every)
+                || done == self.config.train.episodes
+            {
                 if done == self.config.train.episodes {
                     self.refresh()?;
                 }
@@ -280,7 +283,8 @@ impl Trainer {
             .enumerate()
             .flat_map(|(class, samples)| samples.iter().map(move |&sample| (sample, class)))
             .collect();
-        let (schedule, batch) = (self.schedule.clone(), self.config.train.auxiliary_batch.min(labelled.len()));
+        let (schedule, batch) =
+            (self.schedule.clone(), self.config.train.auxiliary_batch.min(labelled.len()));
         let plan = move |t: u64| match schedule.kind(t) {
             StepKind::Auxiliary => {
                 let chosen = Stream::new(seed, Purpose::Step, AUXILIARY + t).choose(&labelled, batch);

@@ -1,8 +1,8 @@
 //! Attention: how strongly each receiver listens to each of its senders, for one step and head.
 
 use super::config::{Attention, PropagationConfig};
-use crate::vector::{Cosine, dot};
 use crate::matmul;
+use crate::vector::{Cosine, dot};
 
 /// Norms of projections below this count as this.
 const FLOOR: f32 = 1e-4;
@@ -68,7 +68,12 @@ pub(super) fn parameters(config: &PropagationConfig, dim: usize) -> Vec<(&'stati
 
 impl Weights {
     /// Weighs every edge. `params` are those that [`parameters`] lists.
-    pub(super) fn new(config: &PropagationConfig, edges: &LocalEdges, ends: Ends<'_>, params: &[&[f32]]) -> Self {
+    pub(super) fn new(
+        config: &PropagationConfig,
+        edges: &LocalEdges,
+        ends: Ends<'_>,
+        params: &[&[f32]],
+    ) -> Self {
         let hidden = config.hidden;
         let (mut weight, kept) = match config.attention {
             Attention::Uniform => (vec![0.0; edges.sender.len()], Kept::Nothing),
@@ -93,7 +98,8 @@ impl Weights {
                 let queries = matmul::x_wt(ends.senders, params[2], ends.dim, hidden);
                 let scores = pairs(edges)
                     .map(|(r, s)| {
-                        let sums = hidden_sums(config, row(&keys, r, hidden), row(&queries, s, hidden), params[1]);
+                        let sums =
+                            hidden_sums(config, row(&keys, r, hidden), row(&queries, s, hidden), params[1]);
                         dot(&sums, params[3]) + params[4][0]
                     })
                     .collect();
@@ -123,7 +129,11 @@ impl Weights {
         if config.attention != Attention::CosineRaw {
             for receiver in 0..edges.receivers() {
                 let range = edges.of(receiver);
-                softmax_backward(&self.weight[range.clone()], &mut weight_grads[range], config.attention_temperature);
+                softmax_backward(
+                    &self.weight[range.clone()],
+                    &mut weight_grads[range],
+                    config.attention_temperature,
+                );
             }
         }
         match &self.kept {
@@ -148,7 +158,8 @@ impl Weights {
                     let sums = hidden_sums(config, row(keys, r, hidden), row(queries, s, hidden), params[1]);
                     param_grads[4][0] += g;
                     for (unit, &sum) in sums.iter().enumerate() {
-                        let slope = if config.attention == Attention::Additive { 1.0 - sum * sum } else { 1.0 };
+                        let slope =
+                            if config.attention == Attention::Additive { 1.0 - sum * sum } else { 1.0 };
                         let unit_grad = g * params[3][unit] * slope;
                         param_grads[3][unit] += g * sum;
                         param_grads[1][unit] += unit_grad;

@@ -55,7 +55,8 @@ impl Opening {
                     neighbours: project(learned[0], messages.neighbours),
                     first: project(learned[1], messages.first),
                 };
-                let cosines = [&made.own, &made.neighbours].map(|p| Cosine::of(p, &made.first, LEARNED_FLOOR));
+                let cosines =
+                    [&made.own, &made.neighbours].map(|p| Cosine::of(p, &made.first, LEARNED_FLOOR));
                 projections = Some(made);
                 cosines
             }

@@ -10,7 +10,6 @@ mod gate;
 mod graph;
 mod step;
 
-
 pub use config::{Attention, Direction, Gate, Order, PropagationConfig};
 pub use graph::{PropagationGraph, Senders};
 

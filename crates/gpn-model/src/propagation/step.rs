@@ -75,7 +75,11 @@ impl<'a> Step<'a> {
                 for (r, &receiver) in listening.iter().enumerate() {
                     let message = &mut messages[r * dim..][..dim];
                     for edge in edges.of(r) {
-                        add_scaled(message, attention.weight[edge], &sending[edges.sender[edge] * dim..][..dim]);
+                        add_scaled(
+                            message,
+                            attention.weight[edge],
+                            &sending[edges.sender[edge] * dim..][..dim],
+                        );
                     }
                     let own = &receiving[r * dim..][..dim];
                     let heard = Messages { own, neighbours: message, first: row(self.first, receiver, dim) };
@@ -139,7 +143,11 @@ impl<'a> Step<'a> {
                 for edge in tape.edges.of(r) {
                     let sender = tape.edges.sender[edge] * dim;
                     weight_grads[edge] = dot(&message_grad, &sending[sender..][..dim]);
-                    add_scaled(&mut sending_grads[sender..][..dim], made.attention.weight[edge], &message_grad);
+                    add_scaled(
+                        &mut sending_grads[sender..][..dim],
+                        made.attention.weight[edge],
+                        &message_grad,
+                    );
                 }
             }
             let end_grads = [&mut receiving_grads[..], &mut sending_grads[..]];

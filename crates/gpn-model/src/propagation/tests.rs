@@ -22,7 +22,10 @@ fn graph() -> PropagationGraph {
 }
 
 fn parameters(propagation: &Propagation) -> Vec<Vec<f32>> {
-    (1..).zip(propagation.parameters()).map(|(seed, info)| numbers(seed, info.shape.iter().product())).collect()
+    (1..)
+        .zip(propagation.parameters())
+        .map(|(seed, info)| numbers(seed, info.shape.iter().product()))
+        .collect()
 }
 
 fn slices(params: &[Vec<f32>]) -> Vec<&[f32]> {
@@ -31,7 +34,13 @@ fn slices(params: &[Vec<f32>]) -> Vec<&[f32]> {
 
 /// All settings that change the computation, small enough for finite differences.
 fn variants() -> Vec<PropagationConfig> {
-    let base = PropagationConfig { heads: 2, hidden: 3, attention_temperature: 1.7, gate_temperature: 2.3, ..Default::default() };
+    let base = PropagationConfig {
+        heads: 2,
+        hidden: 3,
+        attention_temperature: 1.7,
+        gate_temperature: 2.3,
+        ..Default::default()
+    };
     let mut variants = Vec::new();
     for attention in [
         Attention::Cosine,

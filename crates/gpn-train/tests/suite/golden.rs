@@ -27,9 +27,15 @@ impl Case {
             let kind = array.dtype().descr();
             let values = match () {
                 () if kind.contains("i8") => floats(array.into_vec::<i64>().unwrap()),
-                () if kind.contains("i4") => array.into_vec::<i32>().unwrap().into_iter().map(|v| v as f32).collect(),
-                () if kind.contains("u1") => array.into_vec::<u8>().unwrap().into_iter().map(f32::from).collect(),
-                () if kind.contains("f8") => array.into_vec::<f64>().unwrap().into_iter().map(|v| v as f32).collect(),
+                () if kind.contains("i4") => {
+                    array.into_vec::<i32>().unwrap().into_iter().map(|v| v as f32).collect()
+                }
+                () if kind.contains("u1") => {
+                    array.into_vec::<u8>().unwrap().into_iter().map(f32::from).collect()
+                }
+                () if kind.contains("f8") => {
+                    array.into_vec::<f64>().unwrap().into_iter().map(|v| v as f32).collect()
+                }
                 () => array.into_vec::<f32>().unwrap(),
             };
             (name, Array { shape, values })
