@@ -310,7 +310,7 @@ mod tests {
         assert!(fault("train.episodes=0").contains("at least 1"));
         assert!(fault("task").contains("group.name=value"));
         let config = Config::default().with_setting("rate.initial=1").unwrap();
-        assert_eq!(config.rate.initial, 1.0);
+        assert!((config.rate.initial - 1.0).abs() < 1e-12);
         assert!(Config::preset("papr").unwrap_err().to_string().contains("did you mean `paper`?"));
     }
 }

@@ -61,7 +61,7 @@ impl RunDirectory {
                         .into(),
             });
         }
-        fs::create_dir_all(&run.folder).map_err(|source| run.io("create", &run.folder, source))?;
+        fs::create_dir_all(&run.folder).map_err(|source| io("create", &run.folder, source))?;
         let origin = Origin {
             program: format!("gpn {}", env!("CARGO_PKG_VERSION")),
             data: data.to_owned(),
@@ -84,11 +84,11 @@ impl RunDirectory {
                     "it is no run (no {CONFIG}); start one with `gpn train --data DIR --out RUN`"
                 ),
             },
-            _ => run.io("read", &path, source),
+            _ => io("read", &path, source),
         })?;
         let config = Config::default().with_toml(&text, &path)?;
         let path = run.folder.join(ORIGIN);
-        let text = fs::read_to_string(&path).map_err(|source| run.io("read", &path, source))?;
+        let text = fs::read_to_string(&path).map_err(|source| io("read", &path, source))?;
         let origin = serde_json::from_str(&text)
             .map_err(|error| TrainError::Malformed { path, reason: error.to_string() })?;
         Ok((run, config, origin))
@@ -110,7 +110,7 @@ impl RunDirectory {
         let Ok(file) = fs::File::open(&path) else { return Ok(()) };
         let mut kept = String::new();
         for line in BufReader::new(file).lines() {
-            let line = line.map_err(|source| self.io("read", &path, source))?;
+            let line = line.map_err(|source| io("read", &path, source))?;
             match serde_json::from_str::<Line>(&line) {
                 Ok(parsed) if parsed.episode <= episode => {
                     kept.push_str(&line);
@@ -144,7 +144,7 @@ impl RunDirectory {
             .append(true)
             .open(&path)
             .and_then(|mut file| writeln!(file, "{text}"))
-            .map_err(|source| self.io("write", &path, source))
+            .map_err(|source| io("write", &path, source))
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), TrainError> {
@@ -152,10 +152,10 @@ impl RunDirectory {
         let beside = self.folder.join(format!("{name}.partial"));
         fs::write(&beside, text)
             .and_then(|()| fs::rename(&beside, &path))
-            .map_err(|source| self.io("write", &path, source))
+            .map_err(|source| io("write", &path, source))
     }
+}
 
-    fn io(&self, action: &'static str, path: &Path, source: std::io::Error) -> TrainError {
-        TrainError::Io { action, path: path.to_owned(), source }
-    }
+fn io(action: &'static str, path: &Path, source: std::io::Error) -> TrainError {
+    TrainError::Io { action, path: path.to_owned(), source }
 }

@@ -46,6 +46,8 @@ pub(super) struct Ends<'a> {
     /// Prototypes of the senders, `[senders, dim]`.
     pub(super) senders: &'a [f32],
     pub(super) dim: usize,
+    /// Who hears whom.
+    pub(super) edges: &'a LocalEdges,
 }
 
 /// The names and shapes of a head's attention parameters.
@@ -68,12 +70,8 @@ pub(super) fn parameters(config: &PropagationConfig, dim: usize) -> Vec<(&'stati
 
 impl Weights {
     /// Weighs every edge. `params` are those that [`parameters`] lists.
-    pub(super) fn new(
-        config: &PropagationConfig,
-        edges: &LocalEdges,
-        ends: Ends<'_>,
-        params: &[&[f32]],
-    ) -> Self {
+    pub(super) fn new(config: &PropagationConfig, ends: Ends<'_>, params: &[&[f32]]) -> Self {
+        let edges = ends.edges;
         let hidden = config.hidden;
         let (mut weight, kept) = match config.attention {
             Attention::Uniform => (vec![0.0; edges.sender.len()], Kept::Nothing),
@@ -118,13 +116,13 @@ impl Weights {
     pub(super) fn backward(
         &self,
         config: &PropagationConfig,
-        edges: &LocalEdges,
         ends: Ends<'_>,
         params: &[&[f32]],
         mut weight_grads: Vec<f32>,
         [receiver_grads, sender_grads]: [&mut [f32]; 2],
         param_grads: &mut [Vec<f32>],
     ) {
+        let edges = ends.edges;
         let hidden = config.hidden;
         if config.attention != Attention::CosineRaw {
             for receiver in 0..edges.receivers() {

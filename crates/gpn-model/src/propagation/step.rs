@@ -64,12 +64,12 @@ impl<'a> Step<'a> {
             rows(next, receiver, dim).fill(0.0);
         }
         let (receiving, sending) = (self.gathered(&listening), self.gathered(&speaking));
-        let ends = Ends { receivers: &receiving, senders: &sending, dim };
+        let ends = Ends { receivers: &receiving, senders: &sending, dim, edges: &edges };
         let share = 1.0 / config.heads as f32;
         let heads = (0..config.heads)
             .map(|head| {
                 let (attention_params, gate_params) = self.head(head);
-                let attention = Weights::new(config, &edges, ends, attention_params);
+                let attention = Weights::new(config, ends, attention_params);
                 let mut messages = vec![0.0; receiving.len()];
                 let mut gates = Vec::with_capacity(listening.len());
                 for (r, &receiver) in listening.iter().enumerate() {
@@ -111,7 +111,7 @@ impl<'a> Step<'a> {
             }
         }
         let (receiving, sending) = (self.gathered(&tape.listening), self.gathered(&tape.speaking));
-        let ends = Ends { receivers: &receiving, senders: &sending, dim };
+        let ends = Ends { receivers: &receiving, senders: &sending, dim, edges: &tape.edges };
         let mut receiving_grads = vec![0.0; receiving.len()];
         let mut sending_grads = vec![0.0; sending.len()];
         let mut message_grad = vec![0.0; dim];
@@ -151,15 +151,7 @@ impl<'a> Step<'a> {
                 }
             }
             let end_grads = [&mut receiving_grads[..], &mut sending_grads[..]];
-            made.attention.backward(
-                config,
-                &tape.edges,
-                ends,
-                attention_params,
-                weight_grads,
-                end_grads,
-                attention_grads,
-            );
+            made.attention.backward(config, ends, attention_params, weight_grads, end_grads, attention_grads);
         }
         for (nodes, gathered) in [(&tape.listening, &receiving_grads), (&tape.speaking, &sending_grads)] {
             for (&node, grad) in nodes.iter().zip(gathered.chunks_exact(dim)) {

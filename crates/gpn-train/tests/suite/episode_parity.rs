@@ -147,7 +147,7 @@ fn episode_parity() {
             }
         }
         let surroundings = surroundings_of(&case, &nodes, way);
-        let sorted = |classes: &[u32]| std::collections::BTreeSet::from_iter(classes.iter().copied());
+        let sorted = |classes: &[u32]| classes.iter().copied().collect::<std::collections::BTreeSet<_>>();
         assert_eq!(sorted(&surroundings.classes), sorted(&nodes), "{}", what("nodes"));
         let shape = EpisodeShape {
             way,

@@ -77,7 +77,7 @@ pub(crate) fn cases(prefix: &str) -> Vec<PathBuf> {
         .map(|entry| entry.unwrap().path())
         .filter(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            name.starts_with(prefix) && name.ends_with(".npz")
+            name.starts_with(prefix) && path.extension().is_some_and(|extension| extension == "npz")
         })
         .collect();
     paths.sort();
