@@ -44,7 +44,7 @@ TUNED = ":".join(
 
 def engine_binary():
     """Builds the example of gpn-model in release mode and returns its path."""
-    command = ["cargo", "build", "--release", "-p", "gpn-model", "--example", "bench_step"]
+    command = ["cargo", "build", "--release", "--workspace", "--example", "bench_step"]
     command += ["--message-format=json-render-diagnostics"]
     output = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     messages = map(json.loads, output.splitlines())
