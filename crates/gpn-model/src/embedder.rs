@@ -136,11 +136,7 @@ impl Embedder {
 
     /// Gradients of the last backward pass, in the order of [`parameters`](Self::parameters).
     pub fn gradients(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.parameters.infos().iter().zip(&self.gradients).map(|(info, values)| NamedTensor {
-            name: &info.name,
-            shape: &info.shape,
-            values,
-        })
+        self.parameters.named(&self.gradients)
     }
 
     /// Parameters with their gradients, for [`Adam::step`](crate::Adam::step).

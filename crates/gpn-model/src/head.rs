@@ -172,11 +172,7 @@ impl ClassifierHead {
 
     /// Gradients of the last pass, in the order of [`parameters`](Self::parameters).
     pub fn gradients(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.parameters.infos().iter().zip(&self.gradients).map(|(info, values)| NamedTensor {
-            name: &info.name,
-            shape: &info.shape,
-            values,
-        })
+        self.parameters.named(&self.gradients)
     }
 
     /// Parameters with their gradients, for [`Adam::step`](crate::Adam::step).

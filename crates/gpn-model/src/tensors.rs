@@ -51,7 +51,12 @@ impl TensorList {
 
     /// All tensors in order.
     pub fn iter(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.infos.iter().zip(&self.values).map(|(info, values)| NamedTensor {
+        self.named(&self.values)
+    }
+
+    /// Other values, such as gradients, under the names and shapes of these tensors and in their order.
+    pub(crate) fn named<'a>(&'a self, values: &'a [Vec<f32>]) -> impl Iterator<Item = NamedTensor<'a>> {
+        self.infos.iter().zip(values).map(|(info, values)| NamedTensor {
             name: &info.name,
             shape: &info.shape,
             values,
