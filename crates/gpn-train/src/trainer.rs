@@ -15,7 +15,7 @@ use gpn_taxonomy::{HopSearch, Taxonomy};
 use crate::checkpoint::{Checkpoints, Position};
 use crate::config::Config;
 use crate::error::TrainError;
-use crate::memory::Memory;
+use crate::memory::{Memory, MemoryConfig, MemoryNorm};
 use crate::network::{EpisodeShape, Network, StepResult};
 use crate::pathways::Surroundings;
 use crate::schedule::{Schedule, StepKind};
@@ -165,7 +165,7 @@ impl Trainer {
         while self.position.episode < self.config.train.episodes {
             let t = self.position.episode;
             if t.is_multiple_of(self.config.memory.refresh_every) {
-                self.refresh()?;
+                self.refresh(self.config.memory.norm)?;
             }
             let started = Instant::now();
             let Some(batch) = loader.next_batch() else { break };
@@ -185,7 +185,8 @@ impl Trainer {
                 || done == self.config.train.episodes
             {
                 if done == self.config.train.episodes {
-                    self.refresh()?;
+                    // The memory that the model keeps is the one of test time, whatever training used.
+                    self.refresh(MemoryNorm::Evaluation)?;
                 }
                 checkpoints.save(&self.position, &self.network, &self.adam, &self.memory)?;
             }
@@ -200,13 +201,14 @@ impl Trainer {
         Checkpoints::new(folder.to_owned(), self.config.train.keep_checkpoints)
     }
 
-    fn refresh(&mut self) -> Result<(), TrainError> {
+    fn refresh(&mut self, norm: MemoryNorm) -> Result<(), TrainError> {
         let started = Instant::now();
+        let config = MemoryConfig { norm, ..self.config.memory.clone() };
         self.memory.refresh(
             &mut self.network.embedder,
             self.benchmark.store(),
             &self.samples_of,
-            &self.config.memory,
+            &config,
             self.config.train.seed,
             self.position.refreshes,
         )?;
