@@ -99,6 +99,11 @@ impl Progress {
 }
 
 impl Progress {
+    /// Shows a few words beside the bar.
+    pub(crate) fn note(&self, words: &str) {
+        self.bar.set_message(format!("{} {words}", self.what));
+    }
+
     /// Prints a line above the bar.
     pub(crate) fn say(&self, line: &str) {
         match &self.last_line {

@@ -49,7 +49,8 @@ mod tests {
             let values = |n: usize, by: usize| -> Vec<f32> {
                 (0..n).map(|i| ((i * by) % 17) as f32 / 8.0 - 1.0).collect()
             };
-            let (x, w, g) = (values(rows * inputs, 5), values(outputs * inputs, 7), values(rows * outputs, 3));
+            let (x, w, g) =
+                (values(rows * inputs, 5), values(outputs * inputs, 7), values(rows * outputs, 3));
             let y = x_wt(&x, &w, inputs, outputs);
             let (mut w_grad, mut x_grad) = (vec![9.0; w.len()], vec![1.0; x.len()]);
             gt_x(&g, &x, outputs, inputs, &mut w_grad);

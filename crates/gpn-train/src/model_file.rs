@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::error::TrainError;
 use crate::memory::Memory;
 use crate::network::Network;
+use crate::validation::ValidationResult;
 
 /// What a model file says beside its tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,11 +28,23 @@ pub struct ModelInfo {
     pub classes: Vec<(String, String)>,
     /// `(parent, child)` of the graph of training classes, by row.
     pub edges: Vec<(u32, u32)>,
+    /// Accuracy on the validation tasks, where there were any.
+    pub validation: Option<ValidationResult>,
 }
 
 impl ModelInfo {
-    /// Describes a network trained on `benchmark`.
-    pub fn new(config: &Config, network: &Network, benchmark: &Benchmark) -> Self {
+    /// The weight of the prototype before propagation that was best on the validation tasks; 0 without any.
+    pub fn lambda(&self) -> f32 {
+        self.validation.as_ref().map_or(0.0, ValidationResult::best_lambda)
+    }
+
+    /// Describes a network trained on `benchmark`, with its accuracy on the validation tasks.
+    pub fn new(
+        config: &Config,
+        network: &Network,
+        benchmark: &Benchmark,
+        validation: Option<&ValidationResult>,
+    ) -> Self {
         let data_set = benchmark.data_set(Split::Train);
         let class = |&row: &usize| {
             let class = &benchmark.classes()[row];
@@ -44,6 +57,7 @@ impl ModelInfo {
             benchmark: benchmark.manifest().fingerprint(),
             classes: data_set.rows.iter().map(class).collect(),
             edges: data_set.training_graph.edges().collect(),
+            validation: validation.cloned(),
         }
     }
 }

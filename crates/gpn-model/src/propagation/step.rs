@@ -132,9 +132,7 @@ impl<'a> Step<'a> {
             .into_par_iter()
             .zip(&tape.heads)
             .enumerate()
-            .map(|(head, (param_grads, made))| {
-                self.head_backward(head, tape, made, ends, grads, param_grads)
-            })
+            .map(|(head, (param_grads, made))| self.head_backward(head, tape, made, ends, grads, param_grads))
             .collect();
         // Heads are added in their order, whichever thread made them.
         for head in &of_heads {
