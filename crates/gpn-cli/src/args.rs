@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Look at the built-in data set: build it, and print its statistics and a few tasks.
+    /// See the whole method at work on built-in data: train, test on new classes, write a report.
     Demo(DemoArguments),
     /// Make and inspect benchmark directories.
     #[command(subcommand)]
@@ -49,6 +49,9 @@ pub(crate) struct DemoArguments {
     /// Seed of everything random.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Training steps; fewer are quicker, and worse.
+    #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) episodes: u64,
 }
 
 #[derive(Args)]

@@ -7,6 +7,7 @@ mod args;
 mod data_build;
 mod data_info;
 mod demo;
+mod demo_report;
 mod eval;
 mod terminal;
 mod train;

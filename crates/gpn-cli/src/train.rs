@@ -15,10 +15,28 @@ use crate::terminal;
 
 pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
     let device = Device::open(arguments.device.parse()?)?;
-    let (run, folder, mut trainer) = match &arguments.resume {
+    let (run, folder, trainer) = match &arguments.resume {
         Some(folder) => resume(folder, arguments.data.as_deref(), &device)?,
         None => start(arguments, &device)?,
     };
+    carry_out(&run, &folder, trainer)?;
+    Ok(())
+}
+
+/// Trains anew with `config`; whether the run came to its end.
+pub(crate) fn run_new(
+    config: &Config,
+    benchmark: Benchmark,
+    data: &Path,
+    out: &Path,
+) -> anyhow::Result<bool> {
+    let trainer = Trainer::new(config.clone(), benchmark, &Device::cpu())?;
+    let run = create(out, &trainer, data)?;
+    carry_out(&run, out, trainer)
+}
+
+/// Trains until the end, which gives true, or an interrupt.
+fn carry_out(run: &RunDirectory, folder: &Path, mut trainer: Trainer) -> anyhow::Result<bool> {
     if trainer.config().validation.tasks > 0 && !trainer.validates() {
         terminal::warn(
             "the benchmark has too few validation samples for tasks of this shape, so there is no validation; build it \
@@ -54,7 +72,7 @@ pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
             trainer.position().episode,
             folder.display()
         );
-        return Ok(());
+        return Ok(false);
     }
     trainer.save_model(&run.model())?;
     let info = trainer.info();
@@ -68,7 +86,7 @@ pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
         );
     }
     eprintln!("trained: {}", run.model().display());
-    Ok(())
+    Ok(true)
 }
 
 fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
@@ -86,21 +104,24 @@ fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDire
         config = config.with_setting(setting)?;
     }
     let benchmark = Benchmark::open(data)?;
-    let data = std::path::absolute(data)?;
-    let mut trainer = Trainer::new(config.clone(), benchmark, device)?;
+    let mut trainer = Trainer::new(config, benchmark, device)?;
     if let Some(file) = &arguments.init {
         Weights::read(file)?.load(&mut trainer.network().embedder)?;
     }
+    Ok((create(out, &trainer, data)?, out.clone(), trainer))
+}
+
+/// Makes the directory of a new run.
+fn create(out: &Path, trainer: &Trainer, data: &Path) -> anyhow::Result<RunDirectory> {
     let origin = Origin {
         program: format!("gpn {}", env!("CARGO_PKG_VERSION")),
         commit: Some(env!("GPN_COMMIT").to_owned()).filter(|commit| !commit.is_empty()),
-        data,
+        data: std::path::absolute(data)?,
         benchmark: trainer.benchmark().manifest().fingerprint(),
-        seed: config.train.seed,
+        seed: trainer.config().train.seed,
         host: Host::here(),
     };
-    let run = RunDirectory::create(out, trainer.config(), &origin)?;
-    Ok((run, out.clone(), trainer))
+    Ok(RunDirectory::create(out, trainer.config(), &origin)?)
 }
 
 fn resume(

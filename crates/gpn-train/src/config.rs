@@ -162,7 +162,7 @@ const VALIDATIONS: u64 = 20;
 const STEP_COST: f64 = 4.0;
 
 /// The names of the presets.
-pub const PRESETS: [&str; 4] = ["default", "paper", "reference", "quick"];
+pub const PRESETS: [&str; 5] = ["default", "paper", "reference", "quick", "demo"];
 
 impl Config {
     /// A named set of settings.
@@ -192,6 +192,13 @@ impl Config {
             "quick" => Ok(Self {
                 train: TrainSettings { episodes: 2_000, ..default.train },
                 rate: StepDecay { every: 200, from: 1_000, ..default.rate },
+                ..default
+            }),
+            // For the drawn images of the built-in data set: crops that keep most of a shape, and a short schedule.
+            "demo" => Ok(Self {
+                train: TrainSettings { episodes: 3_000, auxiliary_batch: 64, ..default.train },
+                augment: AugmentSettings { least_scale: 0.35, ..default.augment },
+                rate: StepDecay { every: 300, from: 1_500, factor: 0.8, ..default.rate },
                 ..default
             }),
             other => Err(TrainError::Setting {

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use gpn_data::benchmark::{DataSet, Store};
 use gpn_data::task::Task;
+use gpn_model::propagation::Influence;
 use gpn_model::{Embedder, Propagator};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
 use crate::memory::{Memory, embed_samples};
-use crate::network::{class_means, correct, mix, with_memory};
+use crate::network::{class_means, mix, with_memory};
 use crate::pathways::{PathwayConfig, Surroundings, nearest_classes};
 
 /// What is known of the test classes' place in the graph.
@@ -79,24 +80,36 @@ impl Embeddings {
         &self.values[row * self.dim..][..self.dim]
     }
 
+    /// The mean embedding of each answer's labelled samples, `[answers, dim]`.
+    pub fn prototypes(&self, task: &Task) -> Vec<f32> {
+        let of = |support: &Vec<u32>| class_means(&self.gathered(support), support.len(), self.dim);
+        task.support.iter().flat_map(of).collect()
+    }
+
+    /// The answer with the nearest prototype for each query, answer by answer.
+    pub fn nearest(&self, task: &Task, prototypes: &[f32]) -> Vec<usize> {
+        let nearest = |&sample: &u32| {
+            let query = self.of(sample);
+            let distances =
+                prototypes.chunks_exact(self.dim).map(|prototype| squared_distance(query, prototype));
+            let mut best = (0, f32::INFINITY);
+            for (answer, distance) in distances.enumerate() {
+                if distance < best.1 {
+                    best = (answer, distance);
+                }
+            }
+            best.0
+        };
+        task.query.iter().flatten().map(nearest).collect()
+    }
+
     /// Accuracy in percent of a task's queries, each given to its nearest prototype.
-    fn percent(&self, task: &Task, prototypes: &[f32]) -> f64 {
-        let labels: Vec<usize> = task
-            .query
-            .iter()
-            .enumerate()
-            .flat_map(|(answer, queries)| std::iter::repeat_n(answer, queries.len()))
-            .collect();
-        let logits: Vec<f32> = task
-            .query
-            .iter()
-            .flatten()
-            .flat_map(|&sample| {
-                let query = self.of(sample);
-                prototypes.chunks_exact(self.dim).map(move |prototype| -squared_distance(query, prototype))
-            })
-            .collect();
-        100.0 * correct(&logits, &labels) as f64 / labels.len().max(1) as f64
+    pub fn percent(&self, task: &Task, prototypes: &[f32]) -> f64 {
+        let labels =
+            task.query.iter().enumerate().flat_map(|(answer, of)| std::iter::repeat_n(answer, of.len()));
+        let answers = self.nearest(task, prototypes);
+        let correct = answers.iter().zip(labels).filter(|(answer, label)| *answer == label).count();
+        100.0 * correct as f64 / answers.len().max(1) as f64
     }
 
     fn gathered(&self, samples: &[u32]) -> Vec<f32> {
@@ -129,25 +142,37 @@ pub fn accuracies(
     tasks
         .par_iter()
         .map(|task| {
-            let [first, last] = prototypes(trained, data_set, embeddings, task, hierarchy)?;
+            let Propagated { first, last, .. } = propagate(trained, data_set, embeddings, task, hierarchy)?;
             Ok(lambdas.iter().map(|&lambda| embeddings.percent(task, &mix(lambda, &first, &last))).collect())
         })
         .collect()
 }
 
-/// The prototypes of a task's answers before and after propagation, `[answers, dim]` each.
-fn prototypes(
+/// What propagation made of one task.
+#[derive(Clone, Debug)]
+pub struct Propagated {
+    /// Prototypes of the answers before propagation, `[answers, dim]`.
+    pub first: Vec<f32>,
+    /// Prototypes of the answers after it.
+    pub last: Vec<f32>,
+    /// The class of each node of the task's graph, targets first.
+    pub classes: Vec<u32>,
+    /// `(parent, child)` of the task's graph, by node.
+    pub edges: Vec<(u32, u32)>,
+    /// Who shaped whom, step by step, by node.
+    pub influences: Vec<Vec<Influence>>,
+}
+
+/// Propagates the prototypes of a task, and tells how.
+pub fn propagate(
     trained: Trained<'_>,
     data_set: &DataSet,
     embeddings: &Embeddings,
     task: &Task,
     hierarchy: Hierarchy,
-) -> Result<[Vec<f32>; 2], TrainError> {
+) -> Result<Propagated, TrainError> {
     let dim = embeddings.dim;
-    let mut first = Vec::with_capacity(task.support.len() * dim);
-    for support in &task.support {
-        first.extend(class_means(&embeddings.gathered(support), support.len(), dim));
-    }
+    let first = embeddings.prototypes(task);
     // "Other" has no place in the graph: only the classes are propagated.
     let targets = &first[..task.classes.len() * dim];
     let hops = trained.propagator.config().steps;
@@ -163,7 +188,8 @@ fn prototypes(
     let tape = trained.propagator.forward(&graph, &nodes);
     let mut last = first.clone();
     last[..targets.len()].copy_from_slice(tape.result(&graph));
-    Ok([first, last])
+    let edges = surroundings.edges().to_vec();
+    Ok(Propagated { first, last, influences: tape.influences(), classes: surroundings.classes, edges })
 }
 
 fn squared_distance(a: &[f32], b: &[f32]) -> f32 {

@@ -49,7 +49,7 @@ mod validation;
 pub use checkpoint::{Checkpoints, Position};
 pub use config::{AugmentSettings, Config, ModelSettings, PRESETS, TaskSettings, TrainSettings};
 pub use error::TrainError;
-pub use evaluate::{Embeddings, Hierarchy, TaskResult, Trained, accuracies, evaluate};
+pub use evaluate::{Embeddings, Hierarchy, Propagated, TaskResult, Trained, accuracies, evaluate, propagate};
 pub use memory::{Memory, MemoryConfig, MemoryNorm};
 pub use model_card::model_card;
 pub use model_file::{ModelInfo, TrainedModel};

@@ -258,13 +258,10 @@ pub fn mix(lambda: f32, first: &[f32], last: &[f32]) -> Vec<f32> {
 
 /// Share of rows of `logits: [n, classes]` whose highest entry is the label; of equal ones the first counts.
 pub fn accuracy(logits: &[f32], labels: &[usize]) -> f32 {
-    correct(logits, labels) as f32 / labels.len().max(1) as f32
-}
-
-/// Number of rows of `logits: [n, classes]` whose highest entry is the label.
-pub(crate) fn correct(logits: &[f32], labels: &[usize]) -> usize {
     let classes = (logits.len() / labels.len().max(1)).max(1);
-    logits.chunks_exact(classes).zip(labels).filter(|(row, label)| highest(row) == **label).count()
+    let hits =
+        logits.chunks_exact(classes).zip(labels).filter(|(row, label)| highest(row) == **label).count();
+    hits as f32 / labels.len().max(1) as f32
 }
 
 fn highest(row: &[f32]) -> usize {
