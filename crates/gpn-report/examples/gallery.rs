@@ -55,13 +55,13 @@ fn prototype_map(noise: &mut Noise, subtree: Option<&str>) -> Result<Figure, Rep
         for child in *children {
             edges.push((p, names.len()));
             names.push((*child).to_owned());
-            let reach = if depth == 0 { 3.0 } else { 1.1 };
+            let reach = if depth == 0 { 1.0 } else { 0.9 };
             let point = points[p].iter().map(|v| v + reach * noise.normal()).collect();
             points.push(point);
         }
     }
     for group in 0..6 {
-        let centre: Vec<f32> = (0..DIM).map(|_| 3.5 * noise.normal()).collect();
+        let centre: Vec<f32> = (0..DIM).map(|_| 1.1 * noise.normal()).collect();
         let first = names.len();
         for i in 0..16 {
             names.push(format!("artefact {group}-{i}"));
@@ -72,7 +72,7 @@ fn prototype_map(noise: &mut Noise, subtree: Option<&str>) -> Result<Figure, Rep
         }
     }
     let flat: Vec<f32> = points.concat();
-    let positions = tsne(&flat, DIM, &TsneSettings { perplexity: 12.0, ..TsneSettings::default() })?;
+    let positions = tsne(&flat, DIM, &TsneSettings { perplexity: 20.0, ..TsneSettings::default() })?;
     let subtree = subtree.and_then(|name| names.iter().position(|n| n == name));
     PrototypeMap { title: "Training prototypes".to_owned(), names, positions, edges, subtree }.figure()
 }

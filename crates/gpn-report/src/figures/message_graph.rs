@@ -5,7 +5,7 @@ use crate::ReportError;
 use crate::colour::Colour;
 use crate::figure::Figure;
 use crate::font::{Weight, fit, text_width};
-use crate::labels::{Area, Labels};
+use crate::labels::{Area, Labels, first_name};
 use crate::legend::{self, Entry};
 use crate::scene::{Anchor, Drawn, Paint, Path, Scene, Shape, Step, Stroke, Text};
 
@@ -95,7 +95,7 @@ impl MessageGraph {
         let columns = laid.column.iter().max().map_or(1, |c| c + 1);
         let mut widths = vec![90.0f32; columns];
         for (node, &column) in self.nodes.iter().zip(&laid.column) {
-            let width = text_width(&node.name, NAME_SIZE, weight(node)) + 24.0;
+            let width = text_width(first_name(&node.name), NAME_SIZE, weight(node)) + 24.0;
             widths[column] = widths[column].max(width.min(NODE_WIDTH));
         }
         let mut lefts = Vec::with_capacity(columns);
@@ -154,7 +154,7 @@ impl MessageGraph {
             numbers.push((l, route));
         }
         for (l, route) in numbers.iter().rev() {
-            draw_number(&mut scene, &mut labels, &lines[*l], route, lines);
+            draw_number(&mut scene, &mut labels, &lines[*l], route);
         }
         for (node, area) in self.nodes.iter().zip(&boxes) {
             draw_node(&mut scene, node, area);
@@ -162,7 +162,7 @@ impl MessageGraph {
         Figure {
             title: self.title.clone(),
             caption: "Messages between the classes of one task. An arrow is as wide as the attention its \
-                      receiver pays to its sender; the bar of a class is its gate, the share of its own \
+                      receiver pays to its sender, 1.00 where no number stands; the bar of a class is its gate, the share of its own \
                       prototype that it keeps. Classes with a strong outline are those of the task, the others \
                       lend their prototypes from memory."
                 .to_owned(),
@@ -263,15 +263,13 @@ fn weight(node: &GraphNode) -> Weight {
     if node.target { Weight::Bold } else { Weight::Regular }
 }
 
-/// Writes the attention on its line, nearer to the receiver, if there is room; a receiver with a single sender
-/// pays it all its attention, which needs no number.
-fn draw_number(scene: &mut Scene, labels: &mut Labels, line: &Line, route: &[[f32; 2]], lines: &[Line]) {
-    let senders = lines.iter().filter(|other| other.message.to == line.message.to).count();
-    if senders < 2 {
-        return;
-    }
+/// Writes the attention on its line, nearer to the receiver, if there is room. All of it needs no number.
+fn draw_number(scene: &mut Scene, labels: &mut Labels, line: &Line, route: &[[f32; 2]]) {
     let [from, to] = [route[route.len() - 2], route[route.len() - 1]];
     let text = format!("{:.2}", line.message.attention).replace('-', "−");
+    if text == "1.00" {
+        return;
+    }
     let half = text_width(&text, 10.5, Weight::Regular) / 2.0 + 1.5;
     for t in [0.7, 0.6, 0.78, 0.5, 0.4, 0.3] {
         let at = on_curve(from, to, t);
@@ -279,7 +277,9 @@ fn draw_number(scene: &mut Scene, labels: &mut Labels, line: &Line, route: &[[f3
         if labels.take(area) {
             let colour = if line.down { DOWN } else { UP };
             let text = Text::new(text, [at[0], at[1] + 3.8], 10.5).anchor(Anchor::Middle);
-            scene.text(text.paint(colour).halo());
+            let (width, height) = (area.right - area.left, area.bottom - area.top);
+            scene.fill(Path::rectangle(area.left, area.top, width, height, 4.0), Colour::Paper.at(0.92));
+            scene.text(text.paint(colour));
             return;
         }
     }
@@ -303,7 +303,7 @@ fn draw_node(scene: &mut Scene, node: &GraphNode, area: &Area) {
         fill: Some(Colour::Paper.into()),
         stroke: Some(outline),
     })];
-    let name = fit(&node.name, NAME_SIZE, weight(node), width - 18.0);
+    let name = fit(first_name(&node.name), NAME_SIZE, weight(node), width - 18.0);
     let base = if node.gate.is_some() { middle - 2.0 } else { middle + 4.6 };
     let mut text = Text::new(name, [area.left + 11.0, base], NAME_SIZE);
     text.weight = weight(node);

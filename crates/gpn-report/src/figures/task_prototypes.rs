@@ -1,6 +1,6 @@
 //! Prototypes of several tasks before and after propagation.
 
-use super::prototype_map::fitted;
+use super::prototype_map::View;
 use crate::ReportError;
 use crate::axes::LABEL_SIZE;
 use crate::colour::Colour;
@@ -96,7 +96,8 @@ impl Tasks {
         let area = Area { left: INSET, top: INSET, right: PANEL - INSET, bottom: PANEL - INSET };
         let all: Vec<[f32; 2]> =
             self.tasks.iter().flat_map(|t| &t.classes).flat_map(|c| [c.before, c.after]).collect();
-        let places = fitted(&all, area);
+        let view = View::of(&all, area);
+        let places: Vec<[f32; 2]> = all.iter().map(|&p| view.place(p)).collect();
         for (panel, heading) in ["Before propagation", "After propagation"].into_iter().enumerate() {
             let left = MARGIN + panel as f32 * (PANEL + MARGIN);
             let text = Text::new(heading, [left + PANEL / 2.0, top - 9.0], LABEL_SIZE).bold();
