@@ -235,7 +235,7 @@ fn demo_table() -> Result<Table, ReportError> {
     let rows = [
         ("Nearest prototype on pixels", [31.4, 33.0], None, "no"),
         ("Network without propagation", [48.9, 47.2], None, "no"),
-        ("GPN", [55.1, 50.3], Some([6.21, 3.14]), "training classes"),
+        ("GPN", [55.1, 50.3], Some([6.21, 3.12]), "training classes"),
         ("GPN+", [57.3, 50.1], Some([8.44, 2.93]), "all classes"),
     ];
     for (name, accuracy, gain, graph) in rows {

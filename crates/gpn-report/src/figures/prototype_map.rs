@@ -51,6 +51,8 @@ impl PrototypeMap {
             .map(|standing| match standing {
                 None => Colour::Faint,
                 Some(Standing { branch: None, .. }) => Colour::Ink,
+                // Where no branch divides, one colour is enough for all.
+                Some(_) if branches.is_empty() => Colour::Series(0),
                 Some(Standing { branch: Some(branch), .. }) => {
                     branches.iter().position(|b| b == branch).map_or(Colour::Muted, Colour::Series)
                 }
@@ -90,10 +92,13 @@ impl PrototypeMap {
             scene.stroke(line, Stroke::new(colours[child].at(0.5), 1.3));
         }
         // Classes near the root first when names are given, last when dots are drawn: few and important.
-        let is_leaf = |class: usize| self.edges.iter().all(|edge| edge.0 != class);
+        let mut leaf = vec![true; standing.len()];
+        for edge in &self.edges {
+            leaf[edge.0] = false;
+        }
         let mut order: Vec<(usize, usize)> =
             standing.iter().enumerate().filter_map(|(c, s)| s.map(|s| (s.depth, c))).collect();
-        order.sort_by_key(|&(depth, class)| (depth, is_leaf(class), class));
+        order.sort_by_key(|&(depth, class)| (depth, leaf[class], class));
         for &(depth, class) in order.iter().rev() {
             let mark = dot(places[class], radius(depth), colours[class]);
             scene.tipped(self.tip(class), vec![mark]);
@@ -105,9 +110,9 @@ impl PrototypeMap {
         if self.subtree.is_some() {
             self.draw_overview(&mut scene, &mut labels, &colours, &view, window);
         } else {
-            order.retain(|&(_, class)| !is_leaf(class));
+            order.retain(|&(_, class)| !leaf[class]);
         }
-        self.draw_names(&mut scene, &mut labels, &places, &order);
+        self.draw_names(&mut scene, &mut labels, &places, &order, &leaf);
         scene.stroke(
             Path::rectangle(MARGIN, head, WIDTH - 2.0 * MARGIN, HEIGHT, 6.0),
             Stroke::new(Colour::Grid, 1.2),
@@ -163,16 +168,18 @@ impl PrototypeMap {
         labels: &mut Labels,
         places: &[[f32; 2]],
         order: &[(usize, usize)],
+        leaf: &[bool],
     ) {
         let mut named = 0;
         for &(depth, class) in order {
             if named == NAMES {
                 break;
             }
-            let size = if depth < 2 { 13.0 } else { 11.5 };
+            let strong = depth == 0 || depth == 1 && !leaf[class];
+            let size = if strong { 13.0 } else { 11.5 };
             let name = fit(first_name(&self.names[class]), size, Weight::Regular, 150.0);
             let mut text = Text::new(name, [0.0, 0.0], size);
-            text = if depth < 2 { text.bold() } else { text.paint(Colour::Muted) };
+            text = if strong { text.bold() } else { text.paint(Colour::Muted) };
             if let Some(at) = labels.beside(places[class], radius(depth), text.width(), text.size) {
                 text.at = at;
                 scene.text(text.halo());
@@ -260,13 +267,14 @@ impl PrototypeMap {
         standing
     }
 
-    /// The branches that get a colour: the largest, as many as there are colours.
+    /// The branches that get a colour: the largest of those with more than one class, as many as there are
+    /// colours.
     fn branches(&self, standing: &[Option<Standing>]) -> Vec<usize> {
         let mut sizes = vec![0usize; self.names.len()];
         for branch in standing.iter().flatten().filter_map(|s| s.branch) {
             sizes[branch] += 1;
         }
-        let mut branches: Vec<usize> = (0..sizes.len()).filter(|&b| sizes[b] > 0).collect();
+        let mut branches: Vec<usize> = (0..sizes.len()).filter(|&b| sizes[b] > 1).collect();
         branches.sort_by_key(|&b| (std::cmp::Reverse(sizes[b]), b));
         branches.truncate(Colour::SERIES);
         branches
@@ -345,6 +353,14 @@ mod tests {
         let svg = map.figure().unwrap().to_svg();
         assert!(svg.contains("<title>dog (a kind of mammal)</title>"));
         assert!(svg.contains("<title>rock</title>"));
+    }
+
+    #[test]
+    fn a_subtree_of_leaves_has_one_colour() {
+        let map = PrototypeMap { subtree: Some(1), ..animals() };
+        assert!(map.branches(&map.standings()).is_empty());
+        let svg = map.figure().unwrap().to_svg();
+        assert!(svg.contains("f-s0") && !svg.contains("f-s1"));
     }
 
     #[test]

@@ -74,8 +74,8 @@ impl PictureStrip {
                     // A sign beside the colour, for readers who cannot tell green from red.
                     let (class, sign) = match line.verdict {
                         Verdict::None => ("", ""),
-                        Verdict::Right => (" class=\"right\"", "✓ "),
-                        Verdict::Wrong => (" class=\"wrong\"", "✗ "),
+                        Verdict::Right => (" class=\"right\"", "✓\u{a0}"),
+                        Verdict::Wrong => (" class=\"wrong\"", "✗\u{a0}"),
                     };
                     let _ = write!(
                         out,
