@@ -1,9 +1,9 @@
 //! Every figure as a file: SVG that any XML reader takes, PNG of the right size, the same bytes each time.
 
 use gpn_report::{
-    AccuracyByDistance, Block, Curve, DistancePoint, DistanceSeries, Figure, GraphNode, LearningCurves, Line,
-    Message, MessageGraph, Picture, PictureGroup, PictureStrip, PrototypeMap, Report, TaskClass,
-    TaskPrototypes, Tasks, Verdict,
+    AccuracyByDistance, Answer, Block, Curve, DistancePoint, DistanceSeries, Figure, GraphNode,
+    LearningCurves, Message, MessageGraph, Picture, PictureGroup, PictureStrip, PrototypeMap, Report,
+    TaskClass, TaskMap, TaskPrototypes, Verdict,
 };
 use quick_xml::events::Event;
 
@@ -20,7 +20,7 @@ fn figures() -> Vec<Figure> {
         edges: (1..30).map(|i| ((i - 1) / 3, i)).collect(),
         subtree,
     };
-    let tasks = Tasks {
+    let tasks = TaskMap {
         title: NAME.to_owned(),
         tasks: (0..8)
             .map(|t| TaskPrototypes {
@@ -101,7 +101,7 @@ fn every_svg_is_well_formed() {
 
 #[test]
 fn drawings_stay_on_their_paper() {
-    use gpn_report::{Drawn, Step};
+    use gpn_report::scene::{Drawn, Step};
     for figure in figures() {
         let scene = &figure.scene;
         for mark in scene.items.iter().flat_map(|item| &item.marks) {
@@ -155,7 +155,7 @@ fn figures_without_data_can_be_drawn() {
         LearningCurves { title: none(), x_label: none(), y_label: none(), curves: vec![], window: 0 }
             .figure(),
         MessageGraph { title: none(), nodes: vec![], edges: vec![], messages: vec![] }.figure().unwrap(),
-        Tasks { title: none(), tasks: vec![] }.figure().unwrap(),
+        TaskMap { title: none(), tasks: vec![] }.figure().unwrap(),
     ];
     for figure in figures {
         assert!(!figure.to_svg().contains("NaN"));
@@ -170,7 +170,7 @@ fn a_report_holds_everything_it_shows() {
     let picture = Picture {
         bytes: figure.to_png(0.1).unwrap(),
         name: NAME.to_owned(),
-        lines: vec![Line { label: "after".to_owned(), text: NAME.to_owned(), verdict: Verdict::Right }],
+        answers: vec![Answer { label: "after".to_owned(), text: NAME.to_owned(), verdict: Verdict::Right }],
     };
     let strip = PictureStrip {
         groups: vec![PictureGroup { title: "Support".to_owned(), pictures: vec![picture] }],

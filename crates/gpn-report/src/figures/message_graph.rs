@@ -18,7 +18,7 @@ pub struct MessageGraph {
     pub nodes: Vec<GraphNode>,
     /// Edges of the class graph from parent to child, as positions in `nodes`.
     pub edges: Vec<(usize, usize)>,
-    /// Messages along the edges, in either direction.
+    /// Messages along the edges, in either direction; what a class tells itself is left to its gate.
     pub messages: Vec<Message>,
 }
 
@@ -145,7 +145,7 @@ impl MessageGraph {
         for left in &mut lefts {
             *left += shift;
         }
-        let entries = legend_entries(lines);
+        let entries = legend_entries(lines, self.nodes.iter().any(|node| node.gate.is_some()));
         let top = MARGIN + 6.0 + legend::height(&entries, MARGIN, width - MARGIN);
         let mut scene = Scene::new(width, top + laid.height + MARGIN);
         legend::draw(&mut scene, &entries, MARGIN, width - MARGIN, 10.0);
@@ -363,7 +363,7 @@ fn draw_node(scene: &mut Scene, node: &GraphNode, area: &Area) {
 
 const GATE: Colour = Colour::Series(2);
 
-fn legend_entries(lines: &[Line]) -> Vec<Entry> {
+fn legend_entries(lines: &[Line], gates: bool) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (down, colour, name) in [(true, DOWN, "from parent to child"), (false, UP, "from child to parent")] {
         if lines.iter().any(|line| line.down == down) {
@@ -390,13 +390,15 @@ fn legend_entries(lines: &[Line]) -> Vec<Entry> {
             vec![Drawn::Shape(Shape { path, fill: None, stroke })]
         }));
     }
-    entries.push(Entry::new(34.0, "gate: share kept of the own prototype", |[x, y]| {
-        let bar = |width: f32, paint: Colour| {
-            let path = Path::rectangle(x - 17.0, y - 2.5, width, 5.0, 2.5);
-            Drawn::Shape(Shape { path, fill: Some(paint.into()), stroke: None })
-        };
-        vec![bar(34.0, Colour::Grid), bar(20.0, GATE)]
-    }));
+    if gates {
+        entries.push(Entry::new(34.0, "gate: share kept of the own prototype", |[x, y]| {
+            let bar = |width: f32, paint: Colour| {
+                let path = Path::rectangle(x - 17.0, y - 2.5, width, 5.0, 2.5);
+                Drawn::Shape(Shape { path, fill: Some(paint.into()), stroke: None })
+            };
+            vec![bar(34.0, Colour::Grid), bar(20.0, GATE)]
+        }));
+    }
     entries
 }
 
