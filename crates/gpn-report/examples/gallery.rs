@@ -4,12 +4,11 @@
 //! The numbers have no meaning; they exercise the drawing.
 
 use gpn_report::{
-    AccuracyByDistance, Block, Card, Cell, Column, Curve, DistancePoint, DistanceSeries, Figure, GraphNode,
-    LearningCurves, Line, Message, MessageGraph, Picture, PictureGroup, PictureStrip, PrototypeMap, Report,
-    ReportError, Table, TaskClass, TaskPrototypes, Tasks, TsneSettings, Verdict, published, to_csv, to_html,
-    to_json, to_latex, to_markdown, tsne, write_file,
+    AccuracyByDistance, Answer, Block, Card, Cell, Column, Curve, DistancePoint, DistanceSeries, Figure,
+    GraphNode, LearningCurves, Message, MessageGraph, Picture, PictureGroup, PictureStrip, PrototypeMap,
+    Report, ReportError, Table, TaskClass, TaskMap, TaskPrototypes, TsneSettings, Verdict, published, tsne,
 };
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Noise from a fixed rule.
 struct Noise(u64);
@@ -55,13 +54,13 @@ fn prototype_map(noise: &mut Noise, subtree: Option<&str>) -> Result<Figure, Rep
         for child in *children {
             edges.push((p, names.len()));
             names.push((*child).to_owned());
-            let reach = if depth == 0 { 3.0 } else { 1.1 };
+            let reach = if depth == 0 { 1.0 } else { 0.9 };
             let point = points[p].iter().map(|v| v + reach * noise.normal()).collect();
             points.push(point);
         }
     }
     for group in 0..6 {
-        let centre: Vec<f32> = (0..DIM).map(|_| 3.5 * noise.normal()).collect();
+        let centre: Vec<f32> = (0..DIM).map(|_| 1.1 * noise.normal()).collect();
         let first = names.len();
         for i in 0..16 {
             names.push(format!("artefact {group}-{i}"));
@@ -72,7 +71,7 @@ fn prototype_map(noise: &mut Noise, subtree: Option<&str>) -> Result<Figure, Rep
         }
     }
     let flat: Vec<f32> = points.concat();
-    let positions = tsne(&flat, DIM, &TsneSettings { perplexity: 12.0, ..TsneSettings::default() })?;
+    let positions = tsne(&flat, DIM, &TsneSettings { perplexity: 20.0, ..TsneSettings::default() })?;
     let subtree = subtree.and_then(|name| names.iter().position(|n| n == name));
     PrototypeMap { title: "Training prototypes".to_owned(), names, positions, edges, subtree }.figure()
 }
@@ -98,7 +97,7 @@ fn tasks(noise: &mut Noise) -> Result<Figure, ReportError> {
                 .collect(),
         })
         .collect();
-    Tasks { title: "Prototypes before and after propagation".to_owned(), tasks }.figure()
+    TaskMap { title: "Prototypes before and after propagation".to_owned(), tasks }.figure()
 }
 
 fn by_distance(noise: &mut Noise) -> Figure {
@@ -235,7 +234,7 @@ fn demo_table() -> Result<Table, ReportError> {
     let rows = [
         ("Nearest prototype on pixels", [31.4, 33.0], None, "no"),
         ("Network without propagation", [48.9, 47.2], None, "no"),
-        ("GPN", [55.1, 50.3], Some([6.21, 3.14]), "training classes"),
+        ("GPN", [55.1, 50.3], Some([6.21, 3.12]), "training classes"),
         ("GPN+", [57.3, 50.1], Some([8.44, 2.93]), "all classes"),
     ];
     for (name, accuracy, gain, graph) in rows {
@@ -285,17 +284,17 @@ fn strip(noise: &mut Noise) -> Result<PictureStrip, png::EncodingError> {
     let mut queries = Vec::new();
     for (kind, name) in names.iter().enumerate() {
         let bytes = picture(noise, kind)?;
-        support.push(Picture { bytes, name: (*name).to_owned(), lines: vec![] });
+        support.push(Picture { bytes, name: (*name).to_owned(), answers: vec![] });
     }
     for i in 0..8 {
         let kind = i % 5;
-        let line = |label: &str, right: bool| Line {
+        let answer = |label: &str, right: bool| Answer {
             label: label.to_owned(),
             text: names[if right { kind } else { (kind + 2) % 5 }].to_owned(),
             verdict: if right { Verdict::Right } else { Verdict::Wrong },
         };
-        let lines = vec![line("before", i % 3 == 0), line("after", i != 5)];
-        queries.push(Picture { bytes: picture(noise, kind)?, name: names[kind].to_owned(), lines });
+        let answers = vec![answer("before", i % 3 == 0), answer("after", i != 5)];
+        queries.push(Picture { bytes: picture(noise, kind)?, name: names[kind].to_owned(), answers });
     }
     Ok(PictureStrip {
         groups: vec![
@@ -305,20 +304,6 @@ fn strip(noise: &mut Noise) -> Result<PictureStrip, png::EncodingError> {
         caption: "One 5-way 1-shot task. Before: nearest prototype without propagation. After: GPN+."
             .to_owned(),
     })
-}
-
-fn write_table(folder: &Path, name: &str, table: &Table) -> Result<(), ReportError> {
-    let texts = [
-        ("md", to_markdown(table)),
-        ("csv", to_csv(table)),
-        ("json", to_json(table)),
-        ("tex", to_latex(table)),
-        ("html", to_html(table)),
-    ];
-    for (ending, text) in texts {
-        write_file(folder.join(format!("{name}.{ending}")), text)?;
-    }
-    Ok(())
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -342,7 +327,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         figure.write(&folder, name)?;
     }
     let results = results_table(&mut noise)?;
-    write_table(&folder, "results", &results)?;
+    results.write(&folder, "results")?;
 
     let mut report = Report::new(
         "Classes that know their relatives",

@@ -39,16 +39,19 @@ impl Range {
         Self { low: self.low - pad, high: self.high + pad }
     }
 
-    /// Round numbers within the range: about `count` of them, and how many digits they need after the point.
-    pub(crate) fn ticks(self, count: usize) -> (Vec<f32>, usize) {
+    /// Round numbers within the range, as close together as `most` of them allow, and how many digits they need
+    /// after the point.
+    pub(crate) fn ticks(self, most: usize) -> (Vec<f32>, usize) {
         let (low, high) = (f64::from(self.low), f64::from(self.high));
-        let raw = (high - low) / count.max(1) as f64;
-        let magnitude = 10f64.powf(raw.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * magnitude).into_iter().find(|s| *s >= raw * 0.999);
-        let step = step.unwrap_or(magnitude * 10.0);
-        let digits = (-step.log10().floor()).max(0.0) as usize;
-        let (first, last) = ((low / step - 1e-6).ceil() as i64, (high / step + 1e-6).floor() as i64);
-        ((first..=last).map(|i| (i as f64 * step) as f32).collect(), digits)
+        let numbers = |step: f64| (low / step - 1e-6).ceil() as i64..=(high / step + 1e-6).floor() as i64;
+        let magnitude = 10f64.powf(((high - low) / most.max(1) as f64).log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0, 20.0]
+            .map(|m| m * magnitude)
+            .into_iter()
+            .find(|&step| numbers(step).count() <= most)
+            .unwrap_or(high - low);
+        let digits = (-(step * 1.000_001).log10().floor()).max(0.0) as usize;
+        (numbers(step).map(|i| (i as f64 * step) as f32).collect(), digits)
     }
 }
 
@@ -78,24 +81,26 @@ impl Frame {
     /// Draws grid, numbers and names of the axes. `x_ticks` are chosen by the caller where only some numbers
     /// have a meaning.
     pub(crate) fn draw(&self, scene: &mut Scene, x_label: &str, y_label: &str, x_ticks: Option<&[f32]>) {
-        let (y_ticks, y_digits) = self.y.ticks(5);
+        let (y_ticks, y_digits) = self.y.ticks(7);
+        let thousands = in_thousands(&y_ticks);
         for &tick in &y_ticks {
             let [_, y] = self.place(self.x.low, tick);
             let line = Path::line(&[[self.left, y], [self.left + self.width, y]]);
             scene.stroke(line, Stroke::new(Colour::Grid, 1.0));
-            let text = Text::new(tick_text(tick, y_digits), [self.left - 8.0, y + 4.2], TICK_SIZE);
+            let text = Text::new(tick_text(tick, y_digits, thousands), [self.left - 8.0, y + 4.2], TICK_SIZE);
             scene.text(text.anchor(Anchor::End).paint(Colour::Muted));
         }
-        let (own, digits) = self.x.ticks(6);
+        let (own, digits) = self.x.ticks(8);
         let (x_ticks, x_digits) = match x_ticks {
             Some(ticks) => (ticks, usize::from(ticks.iter().any(|t| t.fract() != 0.0))),
             None => (own.as_slice(), digits),
         };
+        let thousands = in_thousands(x_ticks);
         for &tick in x_ticks {
             let [x, _] = self.place(tick, self.y.low);
             let line = Path::line(&[[x, self.bottom()], [x, self.bottom() + 4.0]]);
             scene.stroke(line, Stroke::new(Colour::Faint, 1.0));
-            let text = Text::new(tick_text(tick, x_digits), [x, self.bottom() + 18.0], TICK_SIZE);
+            let text = Text::new(tick_text(tick, x_digits, thousands), [x, self.bottom() + 18.0], TICK_SIZE);
             scene.text(text.anchor(Anchor::Middle).paint(Colour::Muted));
         }
         let ground = Path::line(&[[self.left, self.bottom()], [self.left + self.width, self.bottom()]]);
@@ -107,15 +112,15 @@ impl Frame {
     }
 }
 
-/// A number at a tick: thousands parted by thin spaces are not in every typeface, so whole thousands are
-/// written `20k`.
-fn tick_text(value: f32, digits: usize) -> String {
+/// Whether the numbers of an axis are better read in thousands.
+fn in_thousands(ticks: &[f32]) -> bool {
+    ticks.iter().any(|t| t.abs() >= 10_000.0) && ticks.iter().all(|t| t % 1000.0 == 0.0)
+}
+
+fn tick_text(value: f32, digits: usize, thousands: bool) -> String {
     let value = if value == 0.0 { 0.0 } else { value };
-    let text = if value.abs() >= 10_000.0 && value % 1000.0 == 0.0 {
-        format!("{}k", value / 1000.0)
-    } else {
-        format!("{value:.digits$}")
-    };
+    let text =
+        if thousands && value != 0.0 { format!("{}k", value / 1000.0) } else { format!("{value:.digits$}") };
     text.replace('-', "−")
 }
 
@@ -125,8 +130,9 @@ mod tests {
 
     #[test]
     fn ticks_are_round_numbers_inside_the_range() {
-        assert_eq!(Range { low: 0.0, high: 1.0 }.ticks(5), (vec![0.0, 0.2, 0.4, 0.6, 0.8, 1.0], 1));
-        assert_eq!(Range { low: 31.2, high: 58.9 }.ticks(5), (vec![40.0, 50.0], 0));
+        assert_eq!(Range { low: 0.0, high: 1.0 }.ticks(7), (vec![0.0, 0.2, 0.4, 0.6, 0.8, 1.0], 1));
+        let (ticks, digits) = Range { low: 31.2, high: 58.9 }.ticks(7);
+        assert_eq!((ticks.as_slice(), digits), ([35.0, 40.0, 45.0, 50.0, 55.0].as_slice(), 0));
         assert_eq!(Range { low: -0.013, high: 0.02 }.ticks(4), (vec![-0.01, 0.0, 0.01, 0.02], 2));
     }
 
@@ -139,8 +145,10 @@ mod tests {
 
     #[test]
     fn tick_texts_are_short() {
-        assert_eq!(tick_text(20_000.0, 0), "20k");
-        assert_eq!(tick_text(-0.5, 1), "−0.5");
-        assert_eq!(tick_text(-0.0, 0), "0");
+        assert!(in_thousands(&[0.0, 5000.0, 10_000.0]) && !in_thousands(&[0.0, 500.0, 1000.0]));
+        assert_eq!(tick_text(5000.0, 0, true), "5k");
+        assert_eq!(tick_text(5000.0, 0, false), "5000");
+        assert_eq!(tick_text(-0.5, 1, false), "−0.5");
+        assert_eq!(tick_text(-0.0, 0, true), "0");
     }
 }

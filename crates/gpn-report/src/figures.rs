@@ -11,4 +11,4 @@ pub use accuracy_by_distance::{AccuracyByDistance, DistancePoint, DistanceSeries
 pub use learning_curves::{Curve, LearningCurves};
 pub use message_graph::{GraphNode, Message, MessageGraph};
 pub use prototype_map::PrototypeMap;
-pub use task_prototypes::{TaskClass, TaskPrototypes, Tasks};
+pub use task_prototypes::{TaskClass, TaskMap, TaskPrototypes};

@@ -1,5 +1,10 @@
 //! Names beside points, none on top of another.
 
+/// The first of several names of a class, as WordNet lists them.
+pub(crate) fn first_name(name: &str) -> &str {
+    name.split(',').next().map(str::trim).filter(|first| !first.is_empty()).unwrap_or(name)
+}
+
 /// A rectangle: left, top, right, bottom.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Area {
@@ -14,6 +19,39 @@ impl Area {
         Self { left: x - radius, top: y - radius, right: x + radius, bottom: y + radius }
     }
 
+    /// The area without a rim.
+    pub(crate) fn shrunk(self, rim: f32) -> Self {
+        Self {
+            left: self.left + rim,
+            top: self.top + rim,
+            right: self.right - rim,
+            bottom: self.bottom - rim,
+        }
+    }
+
+    /// The part of a line that lies within the area.
+    pub(crate) fn clip(&self, from: [f32; 2], to: [f32; 2]) -> Option<[[f32; 2]; 2]> {
+        let along = [to[0] - from[0], to[1] - from[1]];
+        let (mut start, mut end) = (0.0f32, 1.0f32);
+        let sides = [
+            (along[0], self.left - from[0], self.right - from[0]),
+            (along[1], self.top - from[1], self.bottom - from[1]),
+        ];
+        for (step, low, high) in sides {
+            if step == 0.0 {
+                if low > 0.0 || high < 0.0 {
+                    return None;
+                }
+            } else {
+                let (a, b) = (low / step, high / step);
+                start = start.max(a.min(b));
+                end = end.min(a.max(b));
+            }
+        }
+        let at = |t: f32| [from[0] + along[0] * t, from[1] + along[1] * t];
+        (start < end).then(|| [at(start), at(end)])
+    }
+
     fn overlaps(&self, other: &Self) -> bool {
         self.left < other.right
             && other.left < self.right
@@ -21,7 +59,7 @@ impl Area {
             && other.top < self.bottom
     }
 
-    fn inside(&self, other: &Self) -> bool {
+    pub(crate) fn inside(&self, other: &Self) -> bool {
         self.left >= other.left
             && self.right <= other.right
             && self.top >= other.top
@@ -94,6 +132,16 @@ impl Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_cut_at_the_border() {
+        let area = Area { left: 0.0, top: 0.0, right: 10.0, bottom: 10.0 };
+        assert_eq!(area.clip([-5.0, 5.0], [5.0, 5.0]), Some([[0.0, 5.0], [5.0, 5.0]]));
+        assert_eq!(area.clip([1.0, 1.0], [2.0, 2.0]), Some([[1.0, 1.0], [2.0, 2.0]]));
+        assert_eq!(area.clip([5.0, -5.0], [5.0, 15.0]), Some([[5.0, 0.0], [5.0, 10.0]]));
+        assert_eq!(area.clip([-3.0, 8.0], [3.0, 17.0]), None);
+        assert_eq!(area.clip([-1.0, -1.0], [-1.0, 11.0]), None);
+    }
 
     #[test]
     fn names_never_overlap() {

@@ -6,9 +6,9 @@
 //! **Out** come
 //! - tables ([`Table`]) in five formats, one file of code each: [`to_markdown`], [`to_csv`], [`to_json`],
 //!   [`to_latex`], [`to_html`];
-//! - figures ([`Figure`]) as SVG and PNG, in colours that colour-blind readers can tell apart: the class graph
+//! - figures ([`Figure`], drawn with the few things in [`scene`]) as SVG and PNG, in colours that colour-blind readers can tell apart: the class graph
 //!   between prototypes ([`PrototypeMap`]), prototypes of several tasks before and after propagation
-//!   ([`Tasks`]), accuracy by distance to the training classes ([`AccuracyByDistance`]), who told whom how much
+//!   ([`TaskMap`]), accuracy by distance to the training classes ([`AccuracyByDistance`]), who told whom how much
 //!   ([`MessageGraph`]), learning curves ([`LearningCurves`]);
 //! - maps of points of many dimensions ([`tsne`](fn@tsne));
 //! - one self-contained HTML page ([`Report`]), for light and dark, wide and narrow screens, and paper;
@@ -70,22 +70,19 @@ mod pca;
 pub mod published;
 mod raster;
 mod report;
-mod scene;
+pub mod scene;
 mod svg;
 mod table;
 mod tsne;
 mod write;
 
-pub use colour::Colour;
 pub use error::ReportError;
 pub use figure::Figure;
 pub use figures::{
     AccuracyByDistance, Curve, DistancePoint, DistanceSeries, GraphNode, LearningCurves, Message,
-    MessageGraph, PrototypeMap, TaskClass, TaskPrototypes, Tasks,
+    MessageGraph, PrototypeMap, TaskClass, TaskMap, TaskPrototypes,
 };
-pub use font::Weight;
-pub use report::{Block, Card, Line, Picture, PictureGroup, PictureStrip, Report, Section, Verdict};
-pub use scene::{Anchor, Drawn, Item, Paint, Path, Scene, Shape, Step, Stroke, Text};
+pub use report::{Answer, Block, Card, Picture, PictureGroup, PictureStrip, Report, Section, Verdict};
 pub use table::{
     Better, Cell, Column, Mark, Row, Table, Value, to_csv, to_html, to_json, to_latex, to_markdown,
 };

@@ -4,7 +4,7 @@ mod data_uri;
 mod page;
 mod picture;
 
-pub use picture::{Line, Picture, PictureGroup, PictureStrip, Verdict};
+pub use picture::{Answer, Picture, PictureGroup, PictureStrip, Verdict};
 
 use crate::{Figure, ReportError, Table, write_file};
 use std::path::Path;

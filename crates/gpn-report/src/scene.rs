@@ -1,7 +1,9 @@
 //! What a figure is made of: paths and lines of text, in pixels from the upper left corner.
 
-use crate::colour::Colour;
-use crate::font::{Weight, text_width};
+pub use crate::colour::Colour;
+pub use crate::font::Weight;
+
+use crate::font::text_width;
 
 /// A drawing.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,12 +2,12 @@
 
 use crate::colour::hex;
 use crate::escape::xml;
-use crate::font::{Weight, covers};
+use crate::font::Weight;
 use crate::scene::{Anchor, Drawn, Paint, Path, Scene, Shape, Step, Text};
 use std::fmt::Write as _;
 
-/// Typefaces in order of likeness to the one the figure is laid out with.
-const FAMILY: &str = "'Noto Sans', 'Open Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif";
+/// The typeface the figure is laid out with, and where it is missing, others that need no more room.
+const FAMILY: &str = "'Noto Sans', 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif";
 
 /// Writes a drawing as one `svg` element with a label and a description for readers who cannot see it. (A title
 /// element would follow the pointer everywhere; only what has words of its own shows them.)
@@ -93,11 +93,6 @@ fn push_text(out: &mut String, text: &Text) {
     }
     if text.upright {
         let _ = write!(style, " transform=\"rotate(-90 {} {})\"", short(x), short(y));
-    }
-    // Another typeface must not need more room than was measured.
-    if covers(&text.text, text.weight) && text.text.chars().count() > 1 {
-        let width = short(text.width());
-        let _ = write!(style, " textLength=\"{width}\" lengthAdjust=\"spacingAndGlyphs\"");
     }
     let _ = writeln!(
         out,

@@ -12,8 +12,9 @@ pub use json::to_json;
 pub use latex::to_latex;
 pub use markdown::to_markdown;
 
-use crate::ReportError;
+use crate::{ReportError, write_file};
 use serde::Serialize;
+use std::path::Path;
 
 /// A titled table.
 ///
@@ -270,6 +271,21 @@ impl Table {
             );
         }
         self
+    }
+
+    /// Writes `NAME.md`, `.csv`, `.json`, `.tex` and `.html` into a folder.
+    pub fn write(&self, folder: impl AsRef<Path>, name: &str) -> Result<(), ReportError> {
+        let texts = [
+            ("md", to_markdown(self)),
+            ("csv", to_csv(self)),
+            ("json", to_json(self)),
+            ("tex", to_latex(self)),
+            ("html", to_html(self)),
+        ];
+        for (ending, text) in texts {
+            write_file(folder.as_ref().join(format!("{name}.{ending}")), text)?;
+        }
+        Ok(())
     }
 
     /// Runs of neighbouring columns under one header: the header and how many columns it spans. Empty when no

@@ -148,8 +148,9 @@ fn descend(map: &mut Map, affinity: &[f32], settings: &TsneSettings) {
     for iteration in 0..settings.iterations {
         let (exaggeration, momentum) =
             if iteration < early { (settings.exaggeration, 0.5) } else { (1.0, 0.8) };
+        let [x, y] = [&map.x, &map.y].map(|axis| axis.iter().map(|&v| v as f32).collect::<Vec<_>>());
         let forces: Vec<Forces> =
-            (0..n).into_par_iter().map(|i| forces(map, &affinity[i * n..(i + 1) * n], i)).collect();
+            (0..n).into_par_iter().map(|i| forces(&x, &y, &affinity[i * n..(i + 1) * n], i)).collect();
         let total = forces.iter().map(|f| f.weight).sum::<f64>().max(f64::MIN_POSITIVE);
         for (i, force) in forces.iter().enumerate() {
             for axis in 0..2 {
@@ -181,33 +182,60 @@ struct Forces {
 /// Sums run in lanes that the processor can handle at once; their number is part of the order of summation.
 const LANES: usize = 8;
 
-fn forces(map: &Map, affinity: &[f32], i: usize) -> Forces {
-    let (xi, yi) = (map.x[i], map.y[i]);
-    let mut lanes = [[0.0f64; LANES]; 5];
-    let mut add = |lane: usize, x: f64, y: f64, p: f64| {
-        let (dx, dy) = (xi - x, yi - y);
-        let w = 1.0 / (1.0 + dx * dx + dy * dy);
-        let (pw, ww) = (p * w, w * w);
-        lanes[0][lane] += pw * dx;
-        lanes[1][lane] += pw * dy;
-        lanes[2][lane] += ww * dx;
-        lanes[3][lane] += ww * dy;
-        lanes[4][lane] += w;
-    };
+/// Farther than any map is wide, yet its square is a number.
+const FAR: f32 = 1e18;
+
+/// Single precision is enough for the forces, whose errors the next step corrects, and twice as fast.
+fn forces(x: &[f32], y: &[f32], affinity: &[f32], i: usize) -> Forces {
+    let (xi, yi) = (x[i], y[i]);
+    let mut sums = Sums::default();
     let whole = affinity.len() / LANES * LANES;
-    let chunks = affinity[..whole].chunks_exact(LANES);
-    for ((p, x), y) in chunks.zip(map.x.chunks_exact(LANES)).zip(map.y.chunks_exact(LANES)) {
+    let chunks = x[..whole].chunks_exact(LANES).zip(y.chunks_exact(LANES)).zip(affinity.chunks_exact(LANES));
+    for ((x, y), p) in chunks {
+        sums.add(xi, yi, x, y, p);
+    }
+    // The last points, filled up with points too far away to pull or push.
+    let mut rest = [[FAR; LANES], [0.0; LANES], [0.0; LANES]];
+    for (lane, j) in (whole..affinity.len()).enumerate() {
+        rest[0][lane] = x[j];
+        rest[1][lane] = y[j];
+        rest[2][lane] = affinity[j];
+    }
+    sums.add(xi, yi, &rest[0], &rest[1], &rest[2]);
+    let sum = |lanes: [f32; LANES]| lanes.iter().map(|&v| f64::from(v)).sum::<f64>();
+    Forces {
+        pull: [sum(sums.pull_x), sum(sums.pull_y)],
+        push: [sum(sums.push_x), sum(sums.push_y)],
+        // The point itself is among the points, at distance zero: weight one, no force.
+        weight: sum(sums.weight) - 1.0,
+    }
+}
+
+/// Sums of the forces on a point, in lanes.
+#[derive(Default)]
+struct Sums {
+    pull_x: [f32; LANES],
+    pull_y: [f32; LANES],
+    push_x: [f32; LANES],
+    push_y: [f32; LANES],
+    weight: [f32; LANES],
+}
+
+impl Sums {
+    /// Adds what as many points as there are lanes do to the point at `(xi, yi)`.
+    #[inline]
+    fn add(&mut self, xi: f32, yi: f32, x: &[f32], y: &[f32], p: &[f32]) {
         for lane in 0..LANES {
-            add(lane, x[lane], y[lane], f64::from(p[lane]));
+            let (dx, dy) = (xi - x[lane], yi - y[lane]);
+            let w = 1.0 / (1.0 + dx * dx + dy * dy);
+            let (pull, push) = (p[lane] * w, w * w);
+            self.pull_x[lane] += pull * dx;
+            self.pull_y[lane] += pull * dy;
+            self.push_x[lane] += push * dx;
+            self.push_y[lane] += push * dy;
+            self.weight[lane] += w;
         }
     }
-    for (lane, p) in affinity[whole..].iter().enumerate() {
-        add(lane, map.x[whole + lane], map.y[whole + lane], f64::from(*p));
-    }
-    let sum = |lane: [f64; LANES]| lane.iter().sum::<f64>();
-    let [a, b, c, d, w] = lanes.map(sum);
-    // The point itself is among the points, at distance zero: weight one, no force.
-    Forces { pull: [a, b], push: [c, d], weight: w - 1.0 }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::ReportError;
 use crate::colour::Colour;
 use crate::figure::Figure;
 use crate::font::{Weight, fit, text_width};
-use crate::labels::{Area, Labels};
+use crate::labels::{Area, Labels, first_name};
 use crate::legend::{self, Entry};
 use crate::scene::{Anchor, Drawn, Paint, Path, Scene, Shape, Step, Stroke, Text};
 
@@ -18,7 +18,7 @@ pub struct MessageGraph {
     pub nodes: Vec<GraphNode>,
     /// Edges of the class graph from parent to child, as positions in `nodes`.
     pub edges: Vec<(usize, usize)>,
-    /// Messages along the edges, in either direction.
+    /// Messages along the edges, in either direction; what a class tells itself is left to its gate.
     pub messages: Vec<Message>,
 }
 
@@ -46,7 +46,7 @@ pub struct Message {
 }
 
 const NAME_SIZE: f32 = 13.0;
-const NODE_WIDTH: f32 = 150.0;
+const NODE_WIDTH: f32 = 176.0;
 const NODE_HEIGHT: f32 = 40.0;
 /// Height a node grows by for each line that ends at one of its sides.
 const PORT: f32 = 11.0;
@@ -57,6 +57,42 @@ const DOWN: Colour = Colour::Series(0);
 const UP: Colour = Colour::Series(1);
 
 impl MessageGraph {
+    /// The part of a large graph that matters most to the task: its classes, and one by one the class that a class
+    /// already there pays most attention to, until there are `most`.
+    #[must_use]
+    pub fn strongest(&self, most: usize) -> Self {
+        let mut kept: Vec<bool> = self.nodes.iter().map(|node| node.target).collect();
+        let mut count = kept.iter().filter(|&&k| k).count();
+        let loud = |message: &&Message| message.attention.abs();
+        while count < most {
+            let open = self
+                .messages
+                .iter()
+                .filter(|m| m.from < kept.len() && m.to < kept.len() && kept[m.to] && !kept[m.from]);
+            // The first of equals, so that the order of the messages decides.
+            let Some(next) = open.reduce(|a, b| if loud(&b) > loud(&a) { b } else { a }) else { break };
+            kept[next.from] = true;
+            count += 1;
+        }
+        let mut place = vec![None; kept.len()];
+        for (new, old) in (0..kept.len()).filter(|&c| kept[c]).enumerate() {
+            place[old] = Some(new);
+        }
+        let moved = |class: usize| place.get(class).copied().flatten();
+        Self {
+            title: self.title.clone(),
+            nodes: self.nodes.iter().zip(&kept).filter(|(_, k)| **k).map(|(node, _)| node.clone()).collect(),
+            edges: self.edges.iter().filter_map(|&(a, b)| Some((moved(a)?, moved(b)?))).collect(),
+            messages: self
+                .messages
+                .iter()
+                .filter_map(|m| {
+                    Some(Message { from: moved(m.from)?, to: moved(m.to)?, attention: m.attention })
+                })
+                .collect(),
+        }
+    }
+
     /// Draws the graph from its roots on the left to its leaves on the right. The width of an arrow is the
     /// attention, its colour the direction; the bar of a class is its gate.
     pub fn figure(&self) -> Result<Figure, ReportError> {
@@ -95,7 +131,7 @@ impl MessageGraph {
         let columns = laid.column.iter().max().map_or(1, |c| c + 1);
         let mut widths = vec![90.0f32; columns];
         for (node, &column) in self.nodes.iter().zip(&laid.column) {
-            let width = text_width(&node.name, NAME_SIZE, weight(node)) + 24.0;
+            let width = text_width(first_name(&node.name), NAME_SIZE, weight(node)) + 24.0;
             widths[column] = widths[column].max(width.min(NODE_WIDTH));
         }
         let mut lefts = Vec::with_capacity(columns);
@@ -109,7 +145,7 @@ impl MessageGraph {
         for left in &mut lefts {
             *left += shift;
         }
-        let entries = legend_entries(lines);
+        let entries = legend_entries(lines, self.nodes.iter().any(|node| node.gate.is_some()));
         let top = MARGIN + 6.0 + legend::height(&entries, MARGIN, width - MARGIN);
         let mut scene = Scene::new(width, top + laid.height + MARGIN);
         legend::draw(&mut scene, &entries, MARGIN, width - MARGIN, 10.0);
@@ -154,7 +190,7 @@ impl MessageGraph {
             numbers.push((l, route));
         }
         for (l, route) in numbers.iter().rev() {
-            draw_number(&mut scene, &mut labels, &lines[*l], route, lines);
+            draw_number(&mut scene, &mut labels, &lines[*l], route);
         }
         for (node, area) in self.nodes.iter().zip(&boxes) {
             draw_node(&mut scene, node, area);
@@ -162,7 +198,7 @@ impl MessageGraph {
         Figure {
             title: self.title.clone(),
             caption: "Messages between the classes of one task. An arrow is as wide as the attention its \
-                      receiver pays to its sender; the bar of a class is its gate, the share of its own \
+                      receiver pays to its sender, 1.00 where no number stands; the bar of a class is its gate, the share of its own \
                       prototype that it keeps. Classes with a strong outline are those of the task, the others \
                       lend their prototypes from memory."
                 .to_owned(),
@@ -263,15 +299,13 @@ fn weight(node: &GraphNode) -> Weight {
     if node.target { Weight::Bold } else { Weight::Regular }
 }
 
-/// Writes the attention on its line, nearer to the receiver, if there is room; a receiver with a single sender
-/// pays it all its attention, which needs no number.
-fn draw_number(scene: &mut Scene, labels: &mut Labels, line: &Line, route: &[[f32; 2]], lines: &[Line]) {
-    let senders = lines.iter().filter(|other| other.message.to == line.message.to).count();
-    if senders < 2 {
-        return;
-    }
+/// Writes the attention on its line, nearer to the receiver, if there is room. All of it needs no number.
+fn draw_number(scene: &mut Scene, labels: &mut Labels, line: &Line, route: &[[f32; 2]]) {
     let [from, to] = [route[route.len() - 2], route[route.len() - 1]];
     let text = format!("{:.2}", line.message.attention).replace('-', "−");
+    if text == "1.00" {
+        return;
+    }
     let half = text_width(&text, 10.5, Weight::Regular) / 2.0 + 1.5;
     for t in [0.7, 0.6, 0.78, 0.5, 0.4, 0.3] {
         let at = on_curve(from, to, t);
@@ -279,7 +313,9 @@ fn draw_number(scene: &mut Scene, labels: &mut Labels, line: &Line, route: &[[f3
         if labels.take(area) {
             let colour = if line.down { DOWN } else { UP };
             let text = Text::new(text, [at[0], at[1] + 3.8], 10.5).anchor(Anchor::Middle);
-            scene.text(text.paint(colour).halo());
+            let (width, height) = (area.right - area.left, area.bottom - area.top);
+            scene.fill(Path::rectangle(area.left, area.top, width, height, 4.0), Colour::Paper.at(0.92));
+            scene.text(text.paint(colour));
             return;
         }
     }
@@ -303,7 +339,7 @@ fn draw_node(scene: &mut Scene, node: &GraphNode, area: &Area) {
         fill: Some(Colour::Paper.into()),
         stroke: Some(outline),
     })];
-    let name = fit(&node.name, NAME_SIZE, weight(node), width - 18.0);
+    let name = fit(first_name(&node.name), NAME_SIZE, weight(node), width - 18.0);
     let base = if node.gate.is_some() { middle - 2.0 } else { middle + 4.6 };
     let mut text = Text::new(name, [area.left + 11.0, base], NAME_SIZE);
     text.weight = weight(node);
@@ -327,7 +363,7 @@ fn draw_node(scene: &mut Scene, node: &GraphNode, area: &Area) {
 
 const GATE: Colour = Colour::Series(2);
 
-fn legend_entries(lines: &[Line]) -> Vec<Entry> {
+fn legend_entries(lines: &[Line], gates: bool) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (down, colour, name) in [(true, DOWN, "from parent to child"), (false, UP, "from child to parent")] {
         if lines.iter().any(|line| line.down == down) {
@@ -354,13 +390,15 @@ fn legend_entries(lines: &[Line]) -> Vec<Entry> {
             vec![Drawn::Shape(Shape { path, fill: None, stroke })]
         }));
     }
-    entries.push(Entry::new(34.0, "gate: share kept of the own prototype", |[x, y]| {
-        let bar = |width: f32, paint: Colour| {
-            let path = Path::rectangle(x - 17.0, y - 2.5, width, 5.0, 2.5);
-            Drawn::Shape(Shape { path, fill: Some(paint.into()), stroke: None })
-        };
-        vec![bar(34.0, Colour::Grid), bar(20.0, GATE)]
-    }));
+    if gates {
+        entries.push(Entry::new(34.0, "gate: share kept of the own prototype", |[x, y]| {
+            let bar = |width: f32, paint: Colour| {
+                let path = Path::rectangle(x - 17.0, y - 2.5, width, 5.0, 2.5);
+                Drawn::Shape(Shape { path, fill: Some(paint.into()), stroke: None })
+            };
+            vec![bar(34.0, Colour::Grid), bar(20.0, GATE)]
+        }));
+    }
     entries
 }
 
@@ -391,6 +429,20 @@ mod tests {
         assert!(svg.contains("<title>cat: keeps 40.0 % of its own prototype</title>"));
         assert!(svg.contains(">−0.75</text>"));
         assert!(svg.contains("stroke-dasharray"));
+    }
+
+    #[test]
+    fn a_large_graph_is_cut_to_what_matters() {
+        let mut graph = small();
+        graph.nodes[2].target = false;
+        graph.messages[0].attention = 0.5;
+        graph.messages.push(Message { from: 0, to: 2, attention: 1.0 });
+        let cut = graph.strongest(2);
+        let names: Vec<&str> = cut.nodes.iter().map(|n| n.name.as_str()).collect();
+        assert_eq!(names, ["mammal", "cat"]);
+        assert_eq!(cut.edges, [(0, 1)]);
+        assert_eq!(cut.messages.len(), 2);
+        assert_eq!(graph.strongest(9), graph);
     }
 
     #[test]

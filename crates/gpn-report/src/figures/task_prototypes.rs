@@ -1,6 +1,6 @@
 //! Prototypes of several tasks before and after propagation.
 
-use super::prototype_map::fitted;
+use super::prototype_map::View;
 use crate::ReportError;
 use crate::axes::LABEL_SIZE;
 use crate::colour::Colour;
@@ -12,7 +12,7 @@ use crate::scene::{Anchor, Path, Scene, Shape, Stroke, Text};
 
 /// Several tasks on one map.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tasks {
+pub struct TaskMap {
     /// Title.
     pub title: String,
     /// The tasks; each has a marker.
@@ -43,7 +43,7 @@ const PANEL: f32 = 344.0;
 const MARGIN: f32 = 16.0;
 const INSET: f32 = 20.0;
 
-impl Tasks {
+impl TaskMap {
     /// Draws two panels of the same scale: before and after. Classes shared by tasks are coloured and joined to
     /// their middle, so that their spread is seen; the others are grey.
     pub fn figure(&self) -> Result<Figure, ReportError> {
@@ -78,7 +78,7 @@ impl Tasks {
                     vec![crate::scene::Drawn::Shape(Shape { path, fill: Some(paint.into()), stroke: None })]
                 })
             })
-            .chain(std::iter::once(Entry::new(14.0, "in one task only", |[x, y]| {
+            .chain(std::iter::once(Entry::new(14.0, "other classes", |[x, y]| {
                 let path = Path::rectangle(x - 7.0, y - 5.0, 14.0, 10.0, 3.0);
                 vec![crate::scene::Drawn::Shape(Shape {
                     path,
@@ -96,7 +96,8 @@ impl Tasks {
         let area = Area { left: INSET, top: INSET, right: PANEL - INSET, bottom: PANEL - INSET };
         let all: Vec<[f32; 2]> =
             self.tasks.iter().flat_map(|t| &t.classes).flat_map(|c| [c.before, c.after]).collect();
-        let places = fitted(&all, area);
+        let view = View::of(&all, area);
+        let places: Vec<[f32; 2]> = all.iter().map(|&p| view.place(p)).collect();
         for (panel, heading) in ["Before propagation", "After propagation"].into_iter().enumerate() {
             let left = MARGIN + panel as f32 * (PANEL + MARGIN);
             let text = Text::new(heading, [left + PANEL / 2.0, top - 9.0], LABEL_SIZE).bold();
@@ -179,7 +180,7 @@ mod tests {
             name: name.to_owned(),
             classes: classes.iter().map(|c| class(c)).collect(),
         };
-        let mut tasks = Tasks {
+        let mut tasks = TaskMap {
             title: "Tasks".to_owned(),
             tasks: vec![
                 task("one", &["cat", "dog"]),

@@ -100,10 +100,11 @@ fn push_block(out: &mut String, block: &Block) -> Result<(), ReportError> {
 
 fn push_figure(out: &mut String, figure: &Figure) {
     // On a narrow screen a figure keeps a width at which its words can be read, and scrolls.
-    let least = figure.scene.width.min(560.0);
+    let least = figure.scene.width * 0.85;
+    let most = figure.scene.width * 1.2;
     let _ = writeln!(
         out,
-        "<figure class=\"drawing\"><div class=\"scroll\" style=\"--least:{least}px\">{}</div>\n\
+        "<figure class=\"drawing\"><div class=\"scroll\" style=\"--least:{least}px;--most:{most}px\">{}</div>\n\
          <figcaption><strong>{}.</strong> {}</figcaption></figure>",
         figure.to_svg(),
         xml(figure.title.trim_end_matches('.')),

@@ -30,16 +30,16 @@ pub struct Picture {
     pub bytes: Vec<u8>,
     /// What it shows, for readers who cannot see it; also the first, strong line under it.
     pub name: String,
-    /// Further lines, as the answers before and after propagation.
-    pub lines: Vec<Line>,
+    /// What was answered, as before and after propagation; a line each.
+    pub answers: Vec<Answer>,
 }
 
-/// A line under a picture.
+/// An answer under a picture.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct Answer {
     /// Short label, as `before`.
     pub label: String,
-    /// What it says, as the name of the class answered.
+    /// The answer: the name of a class.
     pub text: String,
     /// Whether the answer is right.
     pub verdict: Verdict,
@@ -70,18 +70,18 @@ impl PictureStrip {
                     "<div class=\"picture\"><img src=\"{source}\" alt=\"{name}\" loading=\"lazy\">\
                      <strong>{name}</strong>"
                 );
-                for line in &picture.lines {
+                for answer in &picture.answers {
                     // A sign beside the colour, for readers who cannot tell green from red.
-                    let (class, sign) = match line.verdict {
+                    let (class, sign) = match answer.verdict {
                         Verdict::None => ("", ""),
-                        Verdict::Right => (" class=\"right\"", "✓ "),
-                        Verdict::Wrong => (" class=\"wrong\"", "✗ "),
+                        Verdict::Right => (" class=\"right\"", "✓\u{a0}"),
+                        Verdict::Wrong => (" class=\"wrong\"", "✗\u{a0}"),
                     };
                     let _ = write!(
                         out,
                         "<span class=\"said\"><small>{}</small><span{class}>{sign}{}</span></span>",
-                        xml(&line.label),
-                        xml(&line.text)
+                        xml(&answer.label),
+                        xml(&answer.text)
                     );
                 }
                 out.push_str("</div>\n");

@@ -20,16 +20,16 @@ pub fn to_html(table: &Table) -> String {
                 let group = xml(group);
                 write!(out, "<th scope=\"colgroup\" colspan=\"{span}\" class=\"group\">{group}</th>")
             } else {
-                let name = xml(&table.columns[first].name);
-                write!(out, "<th scope=\"col\" rowspan=\"2\">{name}</th>")
+                let (name, class) = (xml(&table.columns[first].name), header_class(table, first));
+                write!(out, "<th scope=\"col\" rowspan=\"2\"{class}>{name}</th>")
             };
             first += span;
         }
         out.push_str("</tr>\n<tr>");
     }
     let grouped = table.columns.iter().any(|c| c.group.is_some());
-    for column in table.columns.iter().filter(|c| !grouped || c.group.is_some()) {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", xml(&column.name));
+    for (c, column) in table.columns.iter().enumerate().filter(|(_, c)| !grouped || c.group.is_some()) {
+        let _ = write!(out, "<th scope=\"col\"{}>{}</th>", header_class(table, c), xml(&column.name));
     }
     out.push_str("</tr>\n</thead>\n<tbody>\n");
     for row in &table.rows {
@@ -46,6 +46,13 @@ pub fn to_html(table: &Table) -> String {
     }
     out.push_str("</figure>\n");
     out
+}
+
+/// Words stand in the middle of their column, and so does its header.
+fn header_class(table: &Table, column: usize) -> &'static str {
+    let is_number = |value: &Value| matches!(value, Value::Estimate { .. });
+    let words = !table.rows.iter().any(|row| is_number(&row.cells[column].value));
+    if words { " class=\"text\"" } else { "" }
 }
 
 fn cell_html(table: &Table, column: usize, cell: &Cell) -> String {
