@@ -149,6 +149,6 @@ fn evaluate_task(
     })
 }
 
-fn squared_distance(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn squared_distance(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
