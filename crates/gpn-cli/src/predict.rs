@@ -17,9 +17,11 @@ const CHUNK: usize = 1024;
 /// Lines of an explanation in text; the other classes are summed up.
 const SHOWN_SHARES: usize = 8;
 
-/// A file that cannot be read is named and the rest goes on; the exit code is then 1.
+const HELP: &str = "Without --among, --below or --taught, every training class and every taught class can be the answer. A \
+file that cannot be read is named and the rest goes on; the exit code is then 1.";
+
 #[derive(Args)]
-#[command(group = ArgGroup::new("candidates"))]
+#[command(group = ArgGroup::new("candidates"), after_help = HELP)]
 pub(crate) struct PredictArguments {
     /// The model file, or its run directory.
     model: PathBuf,

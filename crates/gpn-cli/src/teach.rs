@@ -8,13 +8,17 @@ use clap::Args;
 use gpn_data::source::{SourceKind, SourceSpec};
 use gpn_model::{Device, InputShape};
 use gpn_taxonomy::nearest_name;
-use gpn_train::{Again, Classifier, Learned, Lesson, Place, Placing, Sample};
+use gpn_train::{Again, ClassEntry, Classifier, Learned, Lesson, Place, Placing, Sample};
 
 use crate::terminal;
 
-/// Samples are image files (JPEG, PNG, WebP, BMP, GIF), or tables of embeddings (.npy, .npz, .parquet) for a model
-/// trained on embeddings; a folder stands for all of them in it. Nothing is trained.
+const HELP: &str = "Samples are image files (JPEG, PNG, WebP, BMP, GIF), or tables of embeddings (.npy, .npz, .parquet) \
+for a model trained on embeddings; a folder stands for all of them in it. Nothing is trained, and a sample given twice counts \
+once.";
+
 #[derive(Args)]
+#[command(after_help = HELP)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that a user types")]
 pub(crate) struct TeachArguments {
     /// The model file, or its run directory.
     model: PathBuf,
@@ -82,16 +86,16 @@ pub(crate) fn run(arguments: &TeachArguments) -> anyhow::Result<()> {
     if arguments.json {
         return terminal::print_result(&format!("{:#}\n", serde_json::to_value(&learned)?));
     }
+    let entries = classifier.classes();
     let mut rows = vec![["id", "name", "samples", "place"].map(str::to_owned)];
     rows.extend(learned.iter().map(|class| {
-        [class.id.clone(), class.name.clone(), class.samples.to_string(), place(&classifier, class)]
+        [class.id.clone(), class.name.clone(), class.samples.to_string(), place(&entries, class)]
     }));
     terminal::print_result(&terminal::left_aligned(&rows))
 }
 
 /// Where a class stands, in words.
-fn place(classifier: &Classifier, class: &Learned) -> String {
-    let entries = classifier.classes();
+fn place(entries: &[ClassEntry], class: &Learned) -> String {
     let entry = entries.iter().find(|entry| entry.id == class.id);
     let (ids, word) = match (&class.place, entry) {
         (Place::Nearest, Some(entry)) => (&entry.nearest, "near"),

@@ -90,7 +90,7 @@ pub struct Candidates {
     /// Targets first, then the classes around them.
     nodes: Vec<ClassName>,
     placed: Vec<bool>,
-    /// `(parent, child)` among the nodes.
+    /// `(parent, child)` among the nodes, sorted.
     edges: Vec<(u32, u32)>,
     dim: usize,
     prototypes: Vec<f32>,
@@ -102,7 +102,7 @@ impl Candidates {
     pub(crate) fn new(
         model: &TrainedModel,
         graph: &ClassGraph,
-        targets: Vec<Target>,
+        targets: &[Target],
         lambda: f32,
     ) -> Result<Self, TrainError> {
         let (memory, pathways) = (&model.memory, &model.info.config.pathways);
@@ -115,7 +115,7 @@ impl Candidates {
             .copied()
             .collect();
         let near = nearest_classes(&memory.prototypes, &unplaced, memory.dim, pathways.nearest);
-        let found = surroundings(graph, &targets, &near, propagator.config().steps)?;
+        let found = surroundings(graph, targets, &near, propagator.config().steps)?;
         let nodes = found.nodes.iter().map(|&class| ClassName {
             id: graph.graph.id(class).to_owned(),
             name: graph.graph.name(class).to_owned(),
@@ -203,13 +203,16 @@ impl Candidates {
             weights = before;
         }
         let lambda = f64::from(self.lambda);
-        weights.iter_mut().for_each(|weight| *weight *= 1.0 - lambda);
+        for weight in &mut weights {
+            *weight *= 1.0 - lambda;
+        }
         weights[class] += lambda;
         weights
     }
 
     fn relation(&self, class: usize, node: usize) -> Relation {
-        let edge = |parent: usize, child: usize| self.edges.contains(&(parent as u32, child as u32));
+        let edge =
+            |parent: usize, child: usize| self.edges.binary_search(&(parent as u32, child as u32)).is_ok();
         if class == node {
             Relation::Own
         } else if !self.placed[class] && edge(class, node) {
@@ -266,9 +269,9 @@ fn surroundings(
             .collect();
         around.extend(task_graph(&linked, &from, hops, None, &mut search).nodes);
     }
-    rows.iter().for_each(|row| {
+    for row in &rows {
         around.remove(row);
-    });
+    }
     rows.extend(around);
     // No hop further: the edges among these classes.
     let mut found = task_graph(&linked, &rows, 0, None, &mut search);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpn_model::{Device, InputShape};
+use gpn_model::{Device, Embedder, InputShape};
 use gpn_taxonomy::Node;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -17,6 +17,24 @@ use crate::taught::Place;
 
 /// Samples prepared and embedded at once.
 const BATCH: usize = 256;
+
+/// Embeds prepared samples so that each comes out the same to the last bit, whatever the others are.
+///
+/// Backbones for images compute every image alike. Matrix products over given embeddings do not: a single row takes another
+/// path than many, so they are always handed over in full batches.
+fn embed_alike(embedder: &mut Embedder, mut inputs: Vec<f32>) -> Result<Vec<f32>, TrainError> {
+    let len = embedder.input().len();
+    let wanted = inputs.len() / len * embedder.embedding_len();
+    if inputs.is_empty() {
+        return Ok(Vec::new());
+    }
+    if matches!(embedder.input(), InputShape::Embedding { .. }) {
+        inputs.resize(inputs.len().next_multiple_of(BATCH * len), 0.0);
+    }
+    let mut embeddings = embedder.embed(&inputs)?;
+    embeddings.truncate(wanted);
+    Ok(embeddings)
+}
 
 /// A class as [`Classifier::classes`] lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -147,8 +165,7 @@ impl Classifier {
                     },
                 )
                 .collect();
-            let readable: Vec<f32> = prepared.iter().flatten().flatten().copied().collect();
-            let embeddings = if readable.is_empty() { Vec::new() } else { embedder.embed(&readable)? };
+            let embeddings = embed_alike(embedder, prepared.iter().flatten().flatten().copied().collect())?;
             let mut rows = embeddings.chunks_exact(dim);
             for (sample, prepared) in batch.iter().zip(prepared) {
                 results.push(prepared.and_then(|_| {
@@ -202,8 +219,8 @@ impl Classifier {
                 reason: "there is no class to choose from; teach some with `gpn teach`".into(),
             });
         }
-        let targets = classes.iter().map(|&class| self.target(class)).collect();
-        Candidates::new(&self.model, &self.graph, targets, lambda)
+        let targets: Vec<Target> = classes.iter().map(|&class| self.target(class)).collect();
+        Candidates::new(&self.model, &self.graph, &targets, lambda)
     }
 
     fn target(&self, class: Node) -> Target {
@@ -235,6 +252,38 @@ impl Classifier {
                 let count = info.config.pathways.nearest;
                 ids(&nearest_classes(&memory.prototypes, &taught.prototype(), memory.dim, count)[0])
             }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpn_model::BackboneKind;
+
+    use super::*;
+
+    #[test]
+    fn an_embedding_does_not_depend_on_its_batch() {
+        let image = |side| InputShape::Image { height: side, width: side };
+        let given = InputShape::Embedding { len: 100 };
+        for (kind, input, count) in [
+            (BackboneKind::ResNet08, image(32), 37),
+            (BackboneKind::ResNet08, image(84), 19),
+            (BackboneKind::ResNet20, image(32), 7),
+            (BackboneKind::Conv4, image(32), 37),
+            (BackboneKind::ResNet12, image(32), 5),
+            (BackboneKind::Mlp, given, 300),
+            (BackboneKind::Identity, given, 3),
+        ] {
+            let mut embedder = Embedder::new(&kind.config(), input, &Device::cpu(), 1).unwrap();
+            let samples: Vec<f32> =
+                (0..count * input.len()).map(|i| ((i * 31 % 1009) as f32 - 500.0) / 300.0).collect();
+            let together = embed_alike(&mut embedder, samples.clone()).unwrap();
+            let alone: Vec<f32> = samples
+                .chunks_exact(input.len())
+                .flat_map(|sample| embed_alike(&mut embedder, sample.to_vec()).unwrap())
+                .collect();
+            assert!(together == alone, "{}", kind.name());
         }
     }
 }

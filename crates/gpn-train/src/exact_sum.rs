@@ -118,7 +118,9 @@ mod tests {
             // In two sittings, with the sum written down as parts in between.
             let (before, after) = shuffled.split_at(cut.min(shuffled.len()));
             let mut resumed = ExactSum::of(ExactSum::of(before.iter().copied()).parts());
-            after.iter().for_each(|&value| resumed.add(value));
+            for &value in after {
+                resumed.add(value);
+            }
             prop_assert_eq!(&resumed, &whole);
             prop_assert_eq!(resumed.parts(), whole.parts());
             prop_assert_eq!(resumed.mean(7).to_bits(), whole.mean(7).to_bits());
@@ -128,7 +130,7 @@ mod tests {
         fn whole_numbers_add_up(values in prop::collection::vec(-16_777_216_i32..=16_777_216, 0..50)) {
             let sum = ExactSum::of(values.iter().map(|&value| value as f32));
             let expected: i64 = values.iter().map(|&value| i64::from(value)).sum();
-            prop_assert_eq!(sum.parts().iter().map(|&part| f64::from(part)).sum::<f64>(), expected as f64);
+            prop_assert_eq!(sum.parts().iter().map(|&part| part as i64).sum::<i64>(), expected);
         }
 
         #[test]

@@ -125,9 +125,10 @@ impl Classifier {
         if let Some(taught) = taught.map(|position| &self.model.info.taught[position]) {
             match again {
                 Again::Refuse => {
+                    let count = taught.samples();
                     let reason = format!(
-                        "it is already taught with {} samples; --more adds to them, --replace forgets them",
-                        taught.samples()
+                        "it is already taught with {count} sample{}; --more adds to them, --replace forgets them",
+                        if count == 1 { "" } else { "s" }
                     );
                     return Err(fault(lesson, &reason));
                 }

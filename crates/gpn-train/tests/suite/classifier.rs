@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use gpn_data::benchmark::{Benchmark, Part, Split, Store};
 use gpn_data::task::{Task, TaskConfig, TaskSampler};
 use gpn_data::transform::{EvalTransform, ImageView};
-use gpn_model::{BackboneKind, Device, Embedder, InputShape};
+use gpn_model::Device;
 use gpn_train::{
     Again, Among, ClassKind, Classifier, Embeddings, Hierarchy, Lesson, ModelInfo, Place, Placing, Relation,
     Sample, Trained, TrainedModel, Trainer, evaluate,
@@ -116,7 +116,8 @@ fn predictions_are_those_of_evaluation() {
                 .collect();
             classifier.teach(&lessons, Again::Replace).unwrap();
             let found = [1.0, 0.0, 0.3].map(|lambda| accuracy(&mut classifier, &benchmark, task, lambda));
-            assert_eq!(found, [expected.base, expected.propagated, expected.mixed], "{hierarchy:?}");
+            let expected = [expected.base, expected.propagated, expected.mixed];
+            assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits), "{hierarchy:?} {found:?}");
         }
     }
 }
@@ -178,14 +179,14 @@ fn mistakes_change_nothing() {
         classifier.save(&path).unwrap();
         assert!(std::fs::read(&path).unwrap() == before, "{message}");
     };
-    fault("first", Placing::Found, one(), "already taught with 1 samples; --more adds");
+    fault("first", Placing::Found, one(), "already taught with 1 sample; --more adds");
     fault(&training.id, Placing::Found, one(), "the model was trained with it");
     fault("new", Placing::Found, Vec::new(), "there are no samples of it");
     fault("other", Placing::Found, one(), "it is given twice");
     fault(" ", Placing::Found, one(), "needs a name");
     fault("new", below(&["first"]), one(), "its parent `first` has no parents itself");
     let mistyped = format!("{}x", training.id);
-    fault("new", below(&[&mistyped]), one(), &format!("did you mean `{}`", training.name));
+    fault("new", below(&[&mistyped]), one(), &format!("did you mean `{}`?", training.id));
     fault("new", below(&["new"]), one(), "its own parent");
     fault("new", Placing::Found, vec![Sample::image("x.jpg", vec![0; 9])], "x.jpg: broken image");
     fault("new", Placing::Found, vec![Sample::embedding("row", vec![0.0; 64])], "row: it is an embedding");
@@ -200,11 +201,11 @@ fn mistakes_change_nothing() {
     assert!(message.to_string().contains("the class graph of the model has it below"), "{message}");
     let message = |among: Among| classifier.candidates(&among, 0.0).err().unwrap().to_string();
     assert!(message(Among::Listed(vec![known])).contains("teach it first"));
-    assert!(message(Among::Listed(vec!["frist".into()])).contains("did you mean `first`?"));
+    assert!(message(Among::Listed(vec!["firs".into()])).contains("did you mean `first`?"));
     assert!(message(Among::Below("first".into())).contains("no trained or taught class below it"));
     let root = classifier.classes()[0].id.clone();
     assert!(message(Among::Listed(vec![root])).contains("the top class"));
-    assert!(classifier.search("frist").unwrap_err().to_string().contains("did you mean `first`?"));
+    assert!(classifier.search("firstt").unwrap_err().to_string().contains("did you mean `first`?"));
 }
 
 #[test]
@@ -228,13 +229,11 @@ fn explanations_add_up_to_the_prototypes() {
     let dim = trained.memory.dim;
     let first = classifier.candidates(&Among::Taught, 1.0).unwrap();
     let first_of = |id: &str| -> Vec<f32> {
-        match trained.info.classes.iter().position(|class| class.id == id) {
-            Some(row) => trained.memory.of(row as u32).to_vec(),
-            None => {
-                let row = first.classes().iter().position(|class| class.id == id).unwrap();
-                first.prototypes()[row * dim..][..dim].to_vec()
-            }
+        if let Some(row) = trained.info.classes.iter().position(|class| class.id == id) {
+            return trained.memory.of(row as u32).to_vec();
         }
+        let row = first.classes().iter().position(|class| class.id == id).unwrap();
+        first.prototypes()[row * dim..][..dim].to_vec()
     };
     for lambda in [0.0, 0.4] {
         let candidates = classifier.candidates(&Among::Taught, lambda).unwrap();
@@ -277,7 +276,7 @@ fn classes_are_listed_and_found() {
     classifier.teach(&lessons, Again::Refuse).unwrap();
     let found = classifier.search("MOSS").unwrap();
     assert_eq!((found.len(), found[0].kind, found[0].samples), (1, ClassKind::Taught, 3));
-    assert_eq!(found[0].parents, [parent.id.clone()]);
+    assert_eq!(found[0].parents, std::slice::from_ref(&parent.id));
     assert_eq!(classifier.search("lost").unwrap()[0].nearest.len(), config().pathways.nearest);
     let kinds = |kind| classifier.classes().iter().filter(|class| class.kind == kind).count();
     let splits = |split| benchmark.rows_of(split).len();
@@ -317,26 +316,4 @@ fn images_of_any_size_go_the_way_of_the_benchmark() {
         [Sample::image("large", bmp(width, height, &pixels)), Sample::image("stored", bmp(32, 32, &stored))];
     let embeddings = opened().embed(&samples).unwrap();
     assert_eq!(embeddings[0].as_ref().unwrap(), embeddings[1].as_ref().unwrap());
-}
-
-#[test]
-fn an_embedding_does_not_depend_on_its_batch() {
-    let sizes = [BackboneKind::ResNet08, BackboneKind::ResNet20, BackboneKind::Conv4, BackboneKind::ResNet12]
-        .map(|kind| (kind, InputShape::Image { height: 32, width: 32 }))
-        .into_iter()
-        .chain([
-            (BackboneKind::ResNet08, InputShape::Image { height: 84, width: 84 }),
-            (BackboneKind::Mlp, InputShape::Embedding { len: 100 }),
-            (BackboneKind::Identity, InputShape::Embedding { len: 100 }),
-        ]);
-    for (kind, input) in sizes {
-        let mut embedder = Embedder::new(&kind.config(), input, &Device::cpu(), 1).unwrap();
-        let count = if kind == BackboneKind::ResNet12 { 5 } else { 37 };
-        let samples: Vec<f32> =
-            (0..count * input.len()).map(|i| ((i * 31 % 1009) as f32 - 500.0) / 300.0).collect();
-        let together = embedder.embed(&samples).unwrap();
-        let alone: Vec<f32> =
-            samples.chunks_exact(input.len()).flat_map(|sample| embedder.embed(sample).unwrap()).collect();
-        assert!(together == alone, "{}", kind.name());
-    }
 }
