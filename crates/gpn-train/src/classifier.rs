@@ -17,6 +17,8 @@ use crate::taught::Place;
 
 /// Samples prepared and embedded at once.
 const BATCH: usize = 256;
+/// Samples that a thread prepares at a time.
+const PART: usize = 16;
 
 /// Embeds prepared samples so that each comes out the same to the last bit, whatever the others are.
 ///
@@ -154,17 +156,14 @@ impl Classifier {
         let dim = embedder.embedding_len();
         let mut results = Vec::with_capacity(samples.len());
         for batch in samples.chunks(BATCH) {
-            let prepared: Vec<Result<Vec<f32>, TrainError>> = batch
-                .par_iter()
-                .map_init(
-                    || Preparation::new(input, stored_size),
-                    |preparation, sample| match preparation {
-                        Ok(preparation) => preparation.input(sample),
-                        // The settings are at fault, not the sample: made anew, they say why.
-                        Err(_) => Preparation::new(input, stored_size)?.input(sample),
-                    },
-                )
-                .collect();
+            let prepared: Vec<Vec<Result<Vec<f32>, TrainError>>> = batch
+                .par_chunks(PART)
+                .map(|part| {
+                    let mut preparation = Preparation::new(input, stored_size)?;
+                    Ok(part.iter().map(|sample| preparation.input(sample)).collect())
+                })
+                .collect::<Result<_, TrainError>>()?;
+            let prepared: Vec<Result<Vec<f32>, TrainError>> = prepared.into_iter().flatten().collect();
             let embeddings = embed_alike(embedder, prepared.iter().flatten().flatten().copied().collect())?;
             let mut rows = embeddings.chunks_exact(dim);
             for (sample, prepared) in batch.iter().zip(prepared) {
@@ -214,8 +213,8 @@ impl Classifier {
             }
         };
         if classes.is_empty() {
-            return Err(TrainError::Class {
-                class: "taught".into(),
+            return Err(TrainError::Setting {
+                key: "among".into(),
                 reason: "there is no class to choose from; teach some with `gpn teach`".into(),
             });
         }

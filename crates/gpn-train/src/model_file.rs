@@ -25,6 +25,8 @@ use crate::network::Network;
 use crate::taught::TaughtClass;
 
 const TAUGHT: &str = "taught";
+/// Sizes of stored images that are believed.
+const STORED_SIZES: std::ops::RangeInclusive<u32> = 1..=4096;
 
 /// A class of the graph that a model was trained with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +122,10 @@ impl ModelInfo {
             ))
         } else if self.edges.iter().any(outside) || self.root as usize >= classes {
             Some(format!("its class graph names classes beyond its {classes}"))
+        } else if matches!(self.input, InputShape::Image { .. })
+            && !self.stored_size.is_some_and(|size| STORED_SIZES.contains(&size))
+        {
+            Some("it does not say at which size images are stored".into())
         } else if self.taught.iter().any(|class| class.samples() == 0) {
             Some("a taught class has no samples".into())
         } else {

@@ -317,3 +317,11 @@ fn images_of_any_size_go_the_way_of_the_benchmark() {
     let embeddings = opened().embed(&samples).unwrap();
     assert_eq!(embeddings[0].as_ref().unwrap(), embeddings[1].as_ref().unwrap());
 }
+
+#[test]
+fn a_classifier_can_serve_from_any_thread() {
+    fn movable<T: Send>() {}
+    fn shared<T: Send + Sync>() {}
+    movable::<Classifier>();
+    shared::<gpn_train::Candidates>();
+}
