@@ -7,6 +7,10 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpn_data::benchmark::{Generator, Preset};
 
+use crate::classes::ClassesArguments;
+use crate::predict::PredictArguments;
+use crate::teach::TeachArguments;
+
 /// Few-shot classification that knows how classes are related.
 #[derive(Parser)]
 #[command(name = "gpn", version, arg_required_else_help = true)]
@@ -26,6 +30,12 @@ pub(crate) enum Command {
     Train(TrainArguments),
     /// Evaluate a trained run on few-shot tasks of test classes.
     Eval(EvalArguments),
+    /// Teach a trained model new classes from a few samples each.
+    Teach(TeachArguments),
+    /// Tell which class samples belong to.
+    Predict(PredictArguments),
+    /// List or search the classes of a model.
+    Classes(ClassesArguments),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -285,7 +295,7 @@ impl FromStr for Hops {
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("give a share between 0 and 1, such as 0.1".into()),

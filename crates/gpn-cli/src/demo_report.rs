@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use gpn_data::benchmark::{Benchmark, Store};
 use gpn_data::task::Task;
 use gpn_report::{
-    Better, Block, Card, Cell, Column, Curve, GraphNode, LearningCurves, Line, Message, MessageGraph,
+    Answer, Better, Block, Card, Cell, Column, Curve, GraphNode, LearningCurves, Message, MessageGraph,
     Picture, PictureGroup, PictureStrip, Report, Row, Table, Verdict,
 };
 use gpn_train::{Hierarchy, Host, INTERVAL, Propagated, Trained, TrainedModel, propagate};
@@ -14,7 +14,7 @@ use gpn_train::{Hierarchy, Host, INTERVAL, Propagated, Trained, TrainedModel, pr
 use crate::demo::{ROWS, Side};
 
 /// Queries of each class shown for the example.
-const SHOWN: usize = 3;
+const SHOWN: usize = 7;
 
 pub(crate) fn report(
     sides: &[Side; 2],
@@ -142,35 +142,36 @@ fn pictures(
         .iter()
         .enumerate()
         .map(|(answer, support)| {
-            Ok(Picture { bytes: png(benchmark.store(), support[0])?, name: name(answer), lines: Vec::new() })
+            Ok(Picture {
+                bytes: png(benchmark.store(), support[0])?,
+                name: name(answer),
+                answers: Vec::new(),
+            })
         })
         .collect::<anyhow::Result<_>>()?;
-    let mut queries = Vec::new();
+    let mut groups = vec![PictureGroup { title: "The labelled images".into(), pictures: labelled }];
     let mut place = 0;
     for (answer, of_answer) in task.query.iter().enumerate() {
-        for (number, &sample) in of_answer.iter().enumerate() {
-            let line = |label: &str, given: usize| Line {
-                label: label.into(),
-                text: name(given),
-                verdict: if given == answer { Verdict::Right } else { Verdict::Wrong },
-            };
-            if number < SHOWN {
-                queries.push(Picture {
-                    bytes: png(benchmark.store(), sample)?,
-                    name: name(answer),
-                    lines: vec![line("before", before[place]), line("after", after[place])],
-                });
-            }
-            place += 1;
+        let said = |label: &str, given: usize| Answer {
+            label: label.into(),
+            text: name(given),
+            verdict: if given == answer { Verdict::Right } else { Verdict::Wrong },
+        };
+        let mut pictures = Vec::new();
+        for (&sample, query) in of_answer.iter().zip(place..).take(SHOWN) {
+            pictures.push(Picture {
+                bytes: png(benchmark.store(), sample)?,
+                name: name(answer),
+                answers: vec![said("before", before[query]), said("after", after[query])],
+            });
         }
+        place += of_answer.len();
+        groups.push(PictureGroup { title: format!("Queries: {}", name(answer)), pictures });
     }
     let percent = |prototypes: &[f32]| side.embeddings.percent(task, prototypes);
     let size = model.info.config.model.image_size;
     Ok(PictureStrip {
-        groups: vec![
-            PictureGroup { title: "The labelled images".into(), pictures: labelled },
-            PictureGroup { title: format!("{SHOWN} of 15 queries of each class"), pictures: queries },
-        ],
+        groups,
         caption: format!(
             "Answers before and after propagation: {:.0}% and {:.0}% of all queries are right. The network sees {size} x \
              {size} pixels.",

@@ -4,11 +4,14 @@
 //! that says what, where and what to do; 2: wrong usage.
 
 mod args;
+mod classes;
 mod data_build;
 mod data_info;
 mod demo;
 mod demo_report;
 mod eval;
+mod predict;
+mod teach;
 mod terminal;
 mod train;
 
@@ -44,6 +47,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Data(DataCommand::Info(arguments)) => data_info::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
+        Command::Teach(arguments) => teach::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
+        Command::Classes(arguments) => classes::run(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut script);

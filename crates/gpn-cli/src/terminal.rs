@@ -172,6 +172,24 @@ pub(crate) fn grouped(number: usize) -> String {
     text
 }
 
+/// Rows of text, every column to the left; the first row is the heading.
+pub(crate) fn left_aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut text = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+        if number == 0 {
+            text.push_str(&"-".repeat(widths.iter().sum::<usize>() + 2 * (N - 1)));
+            text.push('\n');
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

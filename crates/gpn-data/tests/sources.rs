@@ -233,7 +233,14 @@ fn embeddings_are_read_from_every_table() {
         assert_eq!(rows(&*source), expected, "{file}");
         assert!(source.embedding(0, &mut [0.0; 3]).is_err());
         assert!(source.image(0).is_err());
+        let bare = gpn_data::source::read_embeddings(&root.join(file)).unwrap();
+        assert_eq!((bare.dim, &bare.values[..]), (2, &values[..]), "{file}");
     }
+    let one = root.join("one.npy");
+    fs::write(&one, made::npy("<f4", "(2,)", &made::floats(&[3.0, 4.0]))).unwrap();
+    let bare = gpn_data::source::read_embeddings(&one).unwrap();
+    assert_eq!((bare.dim, &bare.values[..]), (2, &[3.0, 4.0][..]));
+    assert!(gpn_data::source::read_embeddings(&root.join("a/x_labels.npy")).is_err());
 }
 
 #[test]

@@ -25,6 +25,14 @@ pub enum TrainError {
         /// What is wrong and what to write instead.
         reason: String,
     },
+    /// A class that does not exist, is not clear, or cannot be taught.
+    #[error("class `{class}`: {reason}")]
+    Class {
+        /// The class as given.
+        class: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
     /// The operating system refused a file operation.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {

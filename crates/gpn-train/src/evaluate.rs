@@ -192,6 +192,6 @@ pub fn propagate(
     Ok(Propagated { first, last, influences: tape.influences(), classes: surroundings.classes, edges })
 }
 
-fn squared_distance(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn squared_distance(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }

@@ -4,7 +4,8 @@
 //! of the paper: batches of an auxiliary classification task at first, few-shot tasks more and more often; each task
 //! propagates prototypes over the classes around its targets ([`Surroundings`]), whose own prototypes come from the
 //! [`Memory`]. **Out** come checkpoints from which a run goes on bit for bit, and a [`TrainedModel`], which [`evaluate`]
-//! measures on tasks of unseen classes.
+//! measures on tasks of unseen classes. A [`Classifier`] puts such a model to use: it is taught new classes from a few
+//! samples and tells samples apart.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -30,33 +31,47 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod candidates;
 mod checkpoint;
+mod class_graph;
+mod classifier;
 mod config;
 mod error;
 mod evaluate;
 mod events;
+mod exact_sum;
 mod memory;
 mod model_card;
 mod model_file;
 mod network;
 mod pathways;
 mod run;
+mod sample;
 mod schedule;
 mod statistics;
+mod taught;
+mod teach;
 mod trainer;
 mod validation;
 
+pub use candidates::{Among, Candidates, ClassName, Guess, Relation, Share};
 pub use checkpoint::{Checkpoints, Position};
+pub use class_graph::ClassKind;
+pub use classifier::{ClassEntry, Classifier};
 pub use config::{AugmentSettings, Config, ModelSettings, PRESETS, TaskSettings, TrainSettings};
 pub use error::TrainError;
 pub use evaluate::{Embeddings, Hierarchy, Propagated, TaskResult, Trained, accuracies, evaluate, propagate};
+pub use exact_sum::ExactSum;
 pub use memory::{Memory, MemoryConfig, MemoryNorm};
 pub use model_card::model_card;
-pub use model_file::{ModelInfo, TrainedModel};
+pub use model_file::{ClassInfo, ModelInfo, TrainedModel};
 pub use network::{EpisodeShape, Network, StepResult, StepTime, accuracy, class_means, mix, with_memory};
 pub use pathways::{PathwayConfig, SpanningTree, Surroundings, nearest_classes};
 pub use run::{Host, Origin, RunDirectory};
+pub use sample::Sample;
 pub use schedule::{Schedule, ScheduleConfig, StepKind};
 pub use statistics::{Estimate, INTERVAL};
+pub use taught::{Place, TaughtClass};
+pub use teach::{Again, Learned, Lesson, Placing};
 pub use trainer::{Progress, TimeSplit, Trainer};
 pub use validation::{LAMBDAS, ValidationConfig, ValidationResult};

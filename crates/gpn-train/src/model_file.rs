@@ -1,17 +1,44 @@
-//! `model.safetensors`: weights, memory, class graph and settings in one file.
+//! `model.safetensors`: weights, memory, class graph, settings and taught classes in one file.
+//!
+//! | Tensor | Shape | Holds |
+//! |---|---|---|
+//! | `emb.*` | as in PyTorch | backbone with batch-norm buffers, classifier of the auxiliary task |
+//! | `prop.*` | as in the authors' code | propagation |
+//! | `memory` | `[training classes, dim]` | prototypes of the training classes |
+//! | `taught` | `[parts, taught classes, dim]` | sums of embeddings; the parts of a sum add up to it exactly. Absent where no class is taught |
+//!
+//! All else is JSON under the metadata key `gpn`: [`ModelInfo`].
 
 use std::path::Path;
 
-use gpn_data::benchmark::{Benchmark, Split};
-use gpn_model::{BackboneKind, Device, InputShape, Weights, save_weights};
+use gpn_data::benchmark::{Benchmark, Part, Split, Store};
+use gpn_model::{BackboneKind, Device, InputShape, NamedTensor, Weights, save_weights};
+use gpn_taxonomy::{Taxonomy, TaxonomyBuilder, TaxonomyError};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{memory_tensor, read_memory};
 use crate::config::Config;
 use crate::error::TrainError;
+use crate::exact_sum::ExactSum;
 use crate::memory::Memory;
 use crate::network::Network;
+use crate::taught::TaughtClass;
 use crate::validation::ValidationResult;
+
+const TAUGHT: &str = "taught";
+/// Sizes of stored images that are believed.
+const STORED_SIZES: std::ops::RangeInclusive<u32> = 1..=4096;
+
+/// A class of the graph that a model was trained with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassInfo {
+    /// Its id in the taxonomy.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// Samples it was trained with.
+    pub samples: usize,
+}
 
 /// What a model file says beside its tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,20 +49,33 @@ pub struct ModelInfo {
     pub config: Config,
     /// What a sample is.
     pub input: InputShape,
+    /// Height and width at which the benchmark stores images: other images are brought to it before anything else.
+    pub stored_size: Option<u32>,
     /// Fingerprint of the benchmark it was trained on.
     pub benchmark: String,
-    /// `(id, name)` of the training classes; row i of the memory is class i.
-    pub classes: Vec<(String, String)>,
-    /// `(parent, child)` of the graph of training classes, by row.
+    /// The training classes; row i of the memory is class i.
+    pub classes: Vec<ClassInfo>,
+    /// The other classes of the graph, which have a place in it but no prototype.
+    pub held_out: Vec<ClassInfo>,
+    /// `(parent, child)` of the whole graph: training classes are numbered first, those held out follow.
     pub edges: Vec<(u32, u32)>,
+    /// The number of the top class, which is never an answer.
+    pub root: u32,
+    /// Classes taught after training, sorted by id.
+    pub taught: Vec<TaughtClass>,
     /// Accuracy on the validation tasks, where there were any.
     pub validation: Option<ValidationResult>,
 }
 
 impl ModelInfo {
-    /// The weight of the prototype before propagation that was best on the validation tasks; 0 without any.
+    /// The weight of the prototype before propagation to use: the best on the validation tasks, without any 0; always 1
+    /// for a network trained without propagation.
     pub fn lambda(&self) -> f32 {
-        self.validation.as_ref().map_or(0.0, ValidationResult::best_lambda)
+        match &self.validation {
+            _ if !self.config.train.propagate => 1.0,
+            Some(result) => result.best_lambda(),
+            None => 0.0,
+        }
     }
 
     /// Describes a network trained on `benchmark`, with its accuracy on the validation tasks.
@@ -45,19 +85,70 @@ impl ModelInfo {
         benchmark: &Benchmark,
         validation: Option<&ValidationResult>,
     ) -> Self {
-        let data_set = benchmark.data_set(Split::Train);
         let class = |&row: &usize| {
             let class = &benchmark.classes()[row];
-            (class.id.clone(), class.name.clone())
+            let samples = benchmark.samples(row, Part::Train).len();
+            ClassInfo { id: class.id.clone(), name: class.name.clone(), samples }
         };
+        let (training, held_out): (Vec<usize>, Vec<usize>) =
+            (0..benchmark.classes().len()).partition(|&row| benchmark.classes()[row].split == Split::Train);
+        let mut number = vec![0; benchmark.classes().len()];
+        for (&row, place) in training.iter().chain(&held_out).zip(0..) {
+            number[row] = place;
+        }
+        let edge = |(parent, child): (u32, u32)| (number[parent as usize], number[child as usize]);
         Self {
             built_by: format!("gpn {}", env!("CARGO_PKG_VERSION")),
             config: config.clone(),
             input: network.embedder.input(),
+            stored_size: match benchmark.store() {
+                Store::Images { size, .. } => Some(*size),
+                Store::Embeddings { .. } | Store::Empty => None,
+            },
             benchmark: benchmark.manifest().fingerprint(),
-            classes: data_set.rows.iter().map(class).collect(),
-            edges: data_set.training_graph.edges().collect(),
+            classes: training.iter().map(class).collect(),
+            held_out: held_out.iter().map(class).collect(),
+            edges: benchmark.taxonomy().edges().map(edge).collect(),
+            root: number[benchmark.root()],
+            taught: Vec::new(),
             validation: validation.cloned(),
+        }
+    }
+
+    /// The class graph: training classes, then those held out; node i is class i.
+    pub(crate) fn graph(&self) -> Result<Taxonomy, TaxonomyError> {
+        let mut builder = TaxonomyBuilder::new();
+        for class in self.classes.iter().chain(&self.held_out) {
+            let node = builder.add_class(&class.id);
+            builder.set_name(node, &class.name);
+        }
+        for &(parent, child) in &self.edges {
+            builder.add_edge(parent, child, None);
+        }
+        Ok(builder.build()?.taxonomy)
+    }
+
+    /// What does not fit together, if anything.
+    fn fault(&self, memory: &Memory, dim: usize) -> Option<String> {
+        let classes = self.classes.len() + self.held_out.len();
+        let outside = |&(parent, child): &(u32, u32)| parent.max(child) as usize >= classes;
+        if self.classes.is_empty() || memory.classes() != self.classes.len() || memory.dim != dim {
+            Some(format!(
+                "its memory is {} x {}, its {} training classes with embeddings of length {dim} need another",
+                memory.classes(),
+                memory.dim,
+                self.classes.len()
+            ))
+        } else if self.edges.iter().any(outside) || self.root as usize >= classes {
+            Some(format!("its class graph names classes beyond its {classes}"))
+        } else if matches!(self.input, InputShape::Image { .. })
+            && !self.stored_size.is_some_and(|size| STORED_SIZES.contains(&size))
+        {
+            Some("it does not say at which size images are stored".into())
+        } else if self.taught.iter().any(|class| class.samples() == 0) {
+            Some("a taught class has no samples".into())
+        } else {
+            None
         }
     }
 }
@@ -73,12 +164,18 @@ pub struct TrainedModel {
 }
 
 impl TrainedModel {
-    /// Writes the model; the same model gives the same bytes.
+    /// Writes the model beside its final place and renames it; the same model gives the same bytes.
     pub fn save(path: &Path, info: &ModelInfo, network: &Network, memory: &Memory) -> Result<(), TrainError> {
         let shape = [memory.classes(), memory.dim];
+        let state = network.state();
+        let (parts, sums) = taught_sums(&info.taught, memory.dim);
+        let taught_shape = [parts, info.taught.len(), memory.dim];
+        let taught = NamedTensor { name: TAUGHT, shape: &taught_shape, values: &sums };
+        let tensors = state.iter().chain([memory_tensor(memory, &shape)]);
+        let tensors = tensors.chain((!info.taught.is_empty()).then_some(taught));
         // invariant: the description is plain data, which always serialises.
         let metadata = serde_json::to_string(info).unwrap();
-        save_weights(path, network.state().iter().chain([memory_tensor(memory, &shape)]), Some(&metadata))?;
+        save_weights(path, tensors, Some(&metadata))?;
         Ok(())
     }
 
@@ -89,8 +186,12 @@ impl TrainedModel {
         let metadata = weights.metadata().ok_or_else(|| {
             malformed("it is no model of `gpn train`; weights alone can be used with --init".into())
         })?;
-        let info: ModelInfo = serde_json::from_str(metadata)
-            .map_err(|error| malformed(format!("its description is not readable: {error}")))?;
+        let mut info: ModelInfo = serde_json::from_str(metadata).map_err(|error| {
+            malformed(format!(
+                "its description is not that of a model ({error}); name the model.safetensors of a run, and if \
+                 another version of gpn wrote it, write it anew with `gpn train --resume RUN`"
+            ))
+        })?;
         let backbone = info.config.model.backbone.parse::<BackboneKind>()?.config();
         let mut network = Network::new(
             &backbone,
@@ -102,6 +203,46 @@ impl TrainedModel {
         )?;
         network.load(&weights)?;
         let memory = read_memory(&weights, path)?;
-        Ok(Self { info, network, memory })
+        read_taught_sums(&mut info.taught, &weights, memory.dim).map_err(malformed)?;
+        match info.fault(&memory, network.embedder.embedding_len()) {
+            Some(reason) => Err(malformed(format!("it is damaged: {reason}"))),
+            None => Ok(Self { info, network, memory }),
+        }
     }
+}
+
+/// The sums of all taught classes, `[parts, classes, dim]`, and how many parts there are.
+fn taught_sums(taught: &[TaughtClass], dim: usize) -> (usize, Vec<f32>) {
+    let sums: Vec<Vec<f32>> =
+        taught.iter().flat_map(|class| class.sums.iter().map(ExactSum::parts)).collect();
+    // One part at least: a class whose embeddings are all zero has none, but is there.
+    let parts = sums.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    let mut values = vec![0.0; parts * taught.len() * dim];
+    for (feature, sum) in sums.iter().enumerate() {
+        for (part, &value) in sum.iter().enumerate() {
+            values[part * sums.len() + feature] = value;
+        }
+    }
+    (parts, values)
+}
+
+fn read_taught_sums(taught: &mut [TaughtClass], weights: &Weights, dim: usize) -> Result<(), String> {
+    if taught.is_empty() {
+        return Ok(());
+    }
+    let found = weights.iter().find(|tensor| tensor.name == TAUGHT);
+    let tensor = found
+        .filter(|tensor| tensor.shape.len() == 3 && tensor.shape[1..] == [taught.len(), dim])
+        .filter(|tensor| tensor.values.iter().all(|value| value.is_finite()))
+        .ok_or_else(|| {
+            format!("it is damaged: the sums of its {} taught classes are not there", taught.len())
+        })?;
+    let features = taught.len() * dim;
+    for (number, class) in taught.iter_mut().enumerate() {
+        let sum = |feature: usize| {
+            ExactSum::of(tensor.values.iter().skip(number * dim + feature).step_by(features).copied())
+        };
+        class.sums = (0..dim).map(sum).collect();
+    }
+    Ok(())
 }

@@ -110,7 +110,7 @@ impl Surroundings {
         Ok(Self::new(found, targets.len()))
     }
 
-    fn new(found: TaskGraph, targets: usize) -> Self {
+    pub(crate) fn new(found: TaskGraph, targets: usize) -> Self {
         Self { classes: found.nodes, targets, edges: found.edges }
     }
 

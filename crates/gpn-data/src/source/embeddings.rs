@@ -14,10 +14,13 @@ use super::{Leaf, SampleInfo, SampleKind, Source, parquet_table};
 use crate::DataError;
 use crate::format::archive::{Archive, read_small_file};
 use crate::format::element::{Element, Kind};
-use crate::format::npy::Npy;
+use crate::format::npy::{Header, Npy};
 
 /// Largest text file of labels that is read.
 const MAX_LABEL_BYTES: u64 = 1 << 30;
+
+/// Names under which the rows of an `.npz` file are found.
+const ROW_ARRAYS: [&str; 3] = ["embeddings", "features", "x"];
 
 pub(super) struct Embeddings {
     path: PathBuf,
@@ -33,7 +36,7 @@ enum Rows {
 }
 
 pub(super) fn open(path: &Path) -> Result<Embeddings, DataError> {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let extension = extension_of(path);
     let (rows, labels) = match extension.as_str() {
         "npy" => {
             let npy = Npy::open(path)?;
@@ -42,17 +45,14 @@ pub(super) fn open(path: &Path) -> Result<Embeddings, DataError> {
         }
         "npz" => {
             let archive = Archive::open(path)?;
-            let rows = array_of(&archive, &["embeddings", "features", "x"])?;
+            let rows = array_of(&archive, &ROW_ARRAYS)?;
             (Rows::Npy(rows), array_of(&archive, &["labels", "classes", "y"])?.labels()?)
         }
         "parquet" => {
-            let table = parquet_table::read(path)?;
+            let table = parquet_table::read(path, true)?;
             (Rows::Memory(table.values), table.labels)
         }
-        other => {
-            let reason = format!("embeddings are read from .npy, .npz or .parquet, not `.{other}`");
-            return Err(DataError::malformed(path.display().to_string(), reason));
-        }
+        other => return Err(no_table(path, other)),
     };
     let (count, dim) = match &rows {
         Rows::Npy(npy) => table_shape(npy)?,
@@ -69,6 +69,58 @@ pub(super) fn open(path: &Path) -> Result<Embeddings, DataError> {
     let row_name = |(row, leaf)| SampleInfo { leaf, file: format!("row {row}") };
     let samples = leaf_of.into_iter().enumerate().map(row_name).collect();
     Ok(Embeddings { path: path.to_owned(), dim, rows, leaves, samples })
+}
+
+/// Rows of embeddings without classes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmbeddingRows {
+    /// Length of each.
+    pub dim: usize,
+    /// All rows, one after the other.
+    pub values: Vec<f32>,
+}
+
+/// Whether a file name has the extension of a table that [`read_embeddings`] reads.
+pub fn is_embeddings_name(name: &str) -> bool {
+    ["npy", "npz", "parquet"].contains(&extension_of(Path::new(name)).as_str())
+}
+
+/// Reads the rows of `.npy` (`[N, D]`, or `[D]` for a single one), `.npz` (the array `embeddings`, `features` or `x`)
+/// or Parquet (the column `embedding`), whatever labels there are.
+pub fn read_embeddings(path: &Path) -> Result<EmbeddingRows, DataError> {
+    let rows = match extension_of(path).as_str() {
+        "npy" => rows_of(&Npy::open(path)?)?,
+        "npz" => rows_of(&array_of(&Archive::open(path)?, &ROW_ARRAYS)?)?,
+        "parquet" => {
+            let table = parquet_table::read(path, false)?;
+            EmbeddingRows { dim: table.values.len() / table.rows.max(1), values: table.values }
+        }
+        other => return Err(no_table(path, other)),
+    };
+    if rows.values.is_empty() {
+        return Err(DataError::malformed(path.display().to_string(), "there are no embeddings in it"));
+    }
+    Ok(rows)
+}
+
+fn rows_of(npy: &Npy) -> Result<EmbeddingRows, DataError> {
+    let Header { element, shape, .. } = npy.header();
+    let dim = match (shape.as_slice(), element.kind) {
+        ([dim], Kind::Float) => *dim,
+        _ => table_shape(npy)?.1,
+    };
+    let mut values = vec![0.0; npy.bytes().len() / element.size.max(1)];
+    copy_row(*element, npy.bytes(), &mut values);
+    Ok(EmbeddingRows { dim, values })
+}
+
+fn extension_of(path: &Path) -> String {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+fn no_table(path: &Path, extension: &str) -> DataError {
+    let reason = format!("embeddings are read from .npy, .npz or .parquet, not `.{extension}`");
+    DataError::malformed(path.display().to_string(), reason)
 }
 
 /// Rows and columns of a table of floats.

@@ -12,6 +12,7 @@ mod synthetic;
 mod tiered_imagenet;
 mod tiny_imagenet;
 
+pub use embeddings::{EmbeddingRows, is_embeddings_name, read_embeddings};
 pub use spec::{SourceKind, SourceSpec};
 pub use synthetic::SyntheticSource;
 

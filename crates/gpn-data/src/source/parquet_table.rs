@@ -1,4 +1,4 @@
-//! Embeddings in Parquet: a column `embedding` of lists of floats and a column `class_name`.
+//! Embeddings in Parquet: a column `embedding` of lists of floats and, where classes are asked for, a column `class_name`.
 
 use std::fs::File;
 use std::path::Path;
@@ -20,16 +20,18 @@ const BATCH: usize = 4096;
 pub(super) struct Table {
     /// Rows of equal length, one after the other.
     pub(super) values: Vec<f32>,
-    /// One per row.
+    /// How many rows there are.
+    pub(super) rows: usize,
+    /// One per row, where they are asked for.
     pub(super) labels: Vec<String>,
 }
 
-/// Reads the whole table.
-pub(super) fn read(path: &Path) -> Result<Table, DataError> {
+/// Reads the whole table, with or without its labels.
+pub(super) fn read(path: &Path, labelled: bool) -> Result<Table, DataError> {
     let file = File::open(path).map_err(|e| DataError::io("open", path, e))?;
     let size = file.metadata().map_err(|e| DataError::io("read", path, e))?.len();
     // The parquet crate panics on some damage that only shows while it decodes.
-    let result = contain(|| read_columns(file, size));
+    let result = contain(|| read_columns(file, size, labelled));
     let result = result.unwrap_or_else(|| Err("damaged Parquet file: its pages cannot be decoded".into()));
     result.map_err(|reason| DataError::malformed(path.display().to_string(), reason))
 }
@@ -56,7 +58,7 @@ fn damaged(error: ParquetError) -> String {
     format!("damaged Parquet file: {}", reason.trim_start_matches("Parquet error: "))
 }
 
-fn read_columns(file: File, file_size: u64) -> Result<Table, String> {
+fn read_columns(file: File, file_size: u64, labelled: bool) -> Result<Table, String> {
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let find = |name: &str, depth: i16| {
@@ -75,12 +77,13 @@ fn read_columns(file: File, file_size: u64) -> Result<Table, String> {
             )),
         }
     };
-    let (embedding, class_name) = (find("embedding", 1)?, find("class_name", 0)?);
-    let mut table = Table { values: Vec::new(), labels: Vec::new() };
+    let embedding = find("embedding", 1)?;
+    let class_name = labelled.then(|| find("class_name", 0)).transpose()?;
+    let mut table = Table { values: Vec::new(), rows: 0, labels: Vec::new() };
     let mut lengths = Lengths::default();
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(damaged)?;
-        for column in [embedding, class_name] {
+        for column in [Some(embedding), class_name].into_iter().flatten() {
             check_chunk(group.metadata().column(column), file_size)?;
         }
         let levels = schema.column(embedding).max_def_level();
@@ -100,6 +103,7 @@ fn read_columns(file: File, file_size: u64) -> Result<Table, String> {
             }
             _ => Err("the column `embedding` must hold lists of floats".into()),
         }?;
+        let Some(class_name) = class_name else { continue };
         let levels = schema.column(class_name).max_def_level();
         match group.get_column_reader(class_name).map_err(damaged)? {
             ColumnReader::ByteArrayColumnReader(column) => read_labels(
@@ -118,8 +122,9 @@ fn read_columns(file: File, file_size: u64) -> Result<Table, String> {
         }?;
     }
     lengths.close(table.values.len())?;
-    if lengths.rows != table.labels.len() {
-        return Err(format!("there are {} embeddings but {} class names", lengths.rows, table.labels.len()));
+    table.rows = lengths.rows;
+    if labelled && table.rows != table.labels.len() {
+        return Err(format!("there are {} embeddings but {} class names", table.rows, table.labels.len()));
     }
     Ok(table)
 }

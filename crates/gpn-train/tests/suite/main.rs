@@ -1,5 +1,6 @@
 //! Tests through the public interface, in one binary because each would link burn anew.
 
+mod classifier;
 mod episode_parity;
 mod golden;
 mod resume;

@@ -11,7 +11,7 @@ use gpn_model::Device;
 use gpn_train::{Config, TrainedModel, Trainer};
 
 /// A small benchmark of drawn images, built once.
-fn benchmark() -> Benchmark {
+pub(crate) fn benchmark() -> Benchmark {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
@@ -25,7 +25,7 @@ fn benchmark() -> Benchmark {
     Benchmark::open(&folder.path().join("data")).unwrap()
 }
 
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     let mut config = Config::default();
     for setting in [
         "train.episodes=24",

@@ -1,0 +1,327 @@
+//! A trained model in use: taught classes are told apart just as evaluation does, however they were taught.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use gpn_data::benchmark::{Benchmark, Part, Split, Store};
+use gpn_data::task::{Task, TaskConfig, TaskSampler};
+use gpn_data::transform::{EvalTransform, ImageView};
+use gpn_model::Device;
+use gpn_train::{
+    Again, Among, ClassKind, Classifier, Embeddings, Hierarchy, Lesson, ModelInfo, Place, Placing, Relation,
+    Sample, Trained, TrainedModel, Trainer, evaluate,
+};
+
+use crate::resume::{benchmark, config};
+
+/// A model trained for some episodes, made once.
+fn model() -> PathBuf {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut trainer = Trainer::new(config(), benchmark(), &Device::cpu()).unwrap();
+        trainer.run(&folder.path().join("checkpoints"), |_, _| ControlFlow::Continue(())).unwrap();
+        let (network, memory, config, benchmark) = trainer.into_parts();
+        let info = ModelInfo::new(&config, &network, &benchmark);
+        TrainedModel::save(&folder.path().join("model.safetensors"), &info, &network, &memory).unwrap();
+        folder
+    });
+    folder.path().join("model.safetensors")
+}
+
+fn opened() -> Classifier {
+    Classifier::open(&model(), &Device::cpu()).unwrap()
+}
+
+/// A sample of the benchmark as an image file.
+fn sample(benchmark: &Benchmark, index: u32) -> Sample {
+    let Store::Images { size, array } = benchmark.store() else { panic!("the benchmark has no images") };
+    Sample::image(format!("sample {index}"), bmp(*size, *size, array.row(index as usize)))
+}
+
+fn samples(benchmark: &Benchmark, indices: &[u32]) -> Vec<Sample> {
+    indices.iter().map(|&index| sample(benchmark, index)).collect()
+}
+
+/// An uncompressed image file.
+fn bmp(width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
+    let row = (3 * width as usize).next_multiple_of(4);
+    let mut file = b"BM".to_vec();
+    for value in [54 + row as u32 * height, 0, 54, 40, width, height, 1 | 24 << 16, 0, 0, 0, 0, 0, 0] {
+        file.extend(value.to_le_bytes());
+    }
+    for line in pixels.chunks_exact(3 * width as usize).rev() {
+        let start = file.len();
+        file.extend(line.chunks_exact(3).flat_map(|rgb| [rgb[2], rgb[1], rgb[0]]));
+        file.resize(start + row, 0);
+    }
+    file
+}
+
+fn lesson(class: &str, place: Placing, samples: Vec<Sample>) -> Lesson {
+    Lesson { class: class.into(), place, samples }
+}
+
+fn below(parents: &[&str]) -> Placing {
+    Placing::Below(parents.iter().map(|&parent| parent.to_owned()).collect())
+}
+
+fn tasks(benchmark: &Benchmark, count: u64) -> Vec<Task> {
+    let config = TaskConfig { way: 5, shot: 3, queries: 10, ..TaskConfig::default() };
+    let sampler = TaskSampler::new(&benchmark.task_pool(Split::Close, Part::Test), config, 3).unwrap();
+    (0..count).map(|index| sampler.task(index).unwrap()).collect()
+}
+
+/// The ids of a task's classes.
+fn ids(benchmark: &Benchmark, task: &Task) -> Vec<String> {
+    let rows = benchmark.data_set(Split::Close).rows;
+    task.classes.iter().map(|&class| benchmark.classes()[rows[class as usize]].id.clone()).collect()
+}
+
+/// Percent of a task's queries that a classifier gets right among the task's classes.
+fn accuracy(classifier: &mut Classifier, benchmark: &Benchmark, task: &Task, lambda: f32) -> f64 {
+    let candidates = classifier.candidates(&Among::Listed(ids(benchmark, task)), lambda).unwrap();
+    let (mut hits, mut count) = (0, 0);
+    for (class, queries) in task.query.iter().enumerate() {
+        for embedding in classifier.embed(&samples(benchmark, queries)).unwrap() {
+            count += 1;
+            hits += usize::from(candidates.rank(&embedding.unwrap(), 1)[0].class == class);
+        }
+    }
+    100.0 * f64::from(hits as f32 / count as f32)
+}
+
+#[test]
+fn predictions_are_those_of_evaluation() {
+    let benchmark = benchmark();
+    let tasks = tasks(&benchmark, 12);
+    let data_set = benchmark.data_set(Split::Close);
+    let mut trained = TrainedModel::read(&model(), &Device::cpu()).unwrap();
+    let embeddings = Embeddings::of_tasks(&mut trained.network.embedder, benchmark.store(), &tasks).unwrap();
+    for (hierarchy, place) in [(Hierarchy::Known, Placing::Found), (Hierarchy::Unknown, Placing::Nearest)] {
+        let parts = Trained {
+            propagator: &trained.network.propagator,
+            memory: &trained.memory,
+            pathways: &trained.info.config.pathways,
+        };
+        let expected = evaluate(parts, &data_set, &embeddings, &tasks, hierarchy, 0.3).unwrap();
+        // One classifier for all tasks: what else it was taught makes no difference.
+        let mut classifier = opened();
+        for (task, expected) in tasks.iter().zip(expected) {
+            let lessons: Vec<Lesson> = ids(&benchmark, task)
+                .iter()
+                .zip(&task.support)
+                .map(|(id, support)| lesson(id, place.clone(), samples(&benchmark, support)))
+                .collect();
+            classifier.teach(&lessons, Again::Replace).unwrap();
+            let found = [1.0, 0.0, 0.3].map(|lambda| accuracy(&mut classifier, &benchmark, task, lambda));
+            let expected = [expected.base, expected.propagated, expected.mixed];
+            assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits), "{hierarchy:?} {found:?}");
+        }
+    }
+}
+
+#[test]
+fn one_sitting_or_many_give_the_same_bytes() {
+    let (benchmark, scratch) = (benchmark(), tempfile::tempdir().unwrap());
+    let task = &tasks(&benchmark, 1)[0];
+    let ids = ids(&benchmark, task);
+    let (a, b) = (&task.query[0][..], &task.query[1][..]);
+    let root = opened().classes()[0].id.clone();
+    let found = || Placing::Found;
+    let written = |name: &str, sittings: &[(&str, Placing, &[u32], Again)]| {
+        let path = scratch.path().join(name);
+        opened().save(&path).unwrap();
+        for (class, place, indices, again) in sittings {
+            // Read and written anew each time, onto itself.
+            let mut classifier = Classifier::open(&path, &Device::cpu()).unwrap();
+            let lesson = lesson(class, place.clone(), samples(&benchmark, indices));
+            classifier.teach(&[lesson], *again).unwrap();
+            classifier.save(&path).unwrap();
+        }
+        std::fs::read(path).unwrap()
+    };
+    let under = below(&[root.as_str()]);
+    let whole =
+        written("whole", &[("new", under.clone(), a, Again::Refuse), (&ids[1], found(), b, Again::Refuse)]);
+    let mut turned = a.to_vec();
+    turned.reverse();
+    let parts = written(
+        "parts",
+        &[
+            (&ids[1], found(), &b[4..], Again::More),
+            ("new", under, &turned[..3], Again::Refuse),
+            ("new", found(), &turned[2..8], Again::More),
+            (&ids[1], found(), &b[..4], Again::More),
+            ("new", found(), &turned[8..], Again::More),
+        ],
+    );
+    assert!(whole == parts);
+    assert!(whole != std::fs::read(model()).unwrap());
+}
+
+#[test]
+fn mistakes_change_nothing() {
+    let (benchmark, scratch) = (benchmark(), tempfile::tempdir().unwrap());
+    let task = &tasks(&benchmark, 1)[0];
+    let one = || samples(&benchmark, &task.support[0][..1]);
+    let mut classifier = opened();
+    classifier.teach(&[lesson("first", Placing::Nearest, one())], Again::Refuse).unwrap();
+    let path = scratch.path().join("taught");
+    classifier.save(&path).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let training = classifier.classes()[3].clone();
+    let mut fault = |class: &str, place: Placing, samples: Vec<Sample>, expected: &str| {
+        let lessons = [lesson("other", Placing::Nearest, one()), lesson(class, place, samples)];
+        let message = classifier.teach(&lessons, Again::Refuse).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+        classifier.save(&path).unwrap();
+        assert!(std::fs::read(&path).unwrap() == before, "{message}");
+    };
+    fault("first", Placing::Found, one(), "already taught with 1 sample; --more adds");
+    fault(&training.id, Placing::Found, one(), "the model was trained with it");
+    fault("new", Placing::Found, Vec::new(), "there are no samples of it");
+    fault("other", Placing::Found, one(), "it is given twice");
+    fault(" ", Placing::Found, one(), "needs a name");
+    fault("new", below(&["first"]), one(), "its parent `first` has no parents itself");
+    let mistyped = format!("{}x", training.id);
+    fault("new", below(&[&mistyped]), one(), &format!("did you mean `{}`?", training.id));
+    fault("new", below(&["new"]), one(), "its own parent");
+    fault("new", Placing::Found, vec![Sample::image("x.jpg", vec![0; 9])], "x.jpg: broken image");
+    fault("new", Placing::Found, vec![Sample::embedding("row", vec![0.0; 64])], "row: it is an embedding");
+    let missing = vec![Sample::image_file(Path::new("missing.png"))];
+    fault("new", Placing::Found, missing, "missing.png: cannot read");
+
+    let more = [lesson("first", below(&[&training.id]), one())];
+    assert!(classifier.teach(&more, Again::More).unwrap_err().to_string().contains("place already"));
+    let known = ids(&benchmark, task).swap_remove(1);
+    let message =
+        classifier.teach(&[lesson(&known, below(&[&training.id]), one())], Again::Refuse).unwrap_err();
+    assert!(message.to_string().contains("the class graph of the model has it below"), "{message}");
+    let message = |among: Among| classifier.candidates(&among, 0.0).err().unwrap().to_string();
+    assert!(message(Among::Listed(vec![known])).contains("teach it first"));
+    assert!(message(Among::Listed(vec!["firs".into()])).contains("did you mean `first`?"));
+    assert!(message(Among::Below("first".into())).contains("no trained or taught class below it"));
+    let root = classifier.classes()[0].id.clone();
+    assert!(message(Among::Listed(vec![root])).contains("the top class"));
+    assert!(classifier.search("firstt").unwrap_err().to_string().contains("did you mean `first`?"));
+}
+
+#[test]
+fn explanations_add_up_to_the_prototypes() {
+    let benchmark = benchmark();
+    let task = &tasks(&benchmark, 1)[0];
+    let ids = ids(&benchmark, task);
+    let mut classifier = opened();
+    let parent = classifier.classes()[2].id.clone();
+    let lessons = [
+        lesson(&ids[0], Placing::Found, samples(&benchmark, &task.support[0])),
+        lesson("lost", Placing::Nearest, samples(&benchmark, &task.support[1])),
+        lesson("child", below(&["parent"]), samples(&benchmark, &task.support[2])),
+        lesson("parent", below(&[&parent]), samples(&benchmark, &task.support[3])),
+    ];
+    let learned = classifier.teach(&lessons, Again::Refuse).unwrap();
+    assert_eq!(learned[0].place, Place::InGraph);
+    assert_eq!(learned[2].place, Place::Below(vec!["parent".into()]));
+
+    let trained = TrainedModel::read(&model(), &Device::cpu()).unwrap();
+    let dim = trained.memory.dim;
+    let first = classifier.candidates(&Among::Taught, 1.0).unwrap();
+    let first_of = |id: &str| -> Vec<f32> {
+        if let Some(row) = trained.info.classes.iter().position(|class| class.id == id) {
+            return trained.memory.of(row as u32).to_vec();
+        }
+        let row = first.classes().iter().position(|class| class.id == id).unwrap();
+        first.prototypes()[row * dim..][..dim].to_vec()
+    };
+    for lambda in [0.0, 0.4] {
+        let candidates = classifier.candidates(&Among::Taught, lambda).unwrap();
+        assert_eq!(candidates.classes().len(), 4);
+        for class in 0..4 {
+            let shares = candidates.explain(class);
+            let total: f64 = shares.iter().map(|share| share.share).sum();
+            assert!((total - 1.0).abs() < 1e-9 && shares.len() > 1, "{shares:?}");
+            let mut sum = vec![0.0; dim];
+            for share in &shares {
+                let prototype = first_of(&share.class.id);
+                sum.iter_mut().zip(prototype).for_each(|(sum, p)| *sum += share.weight * f64::from(p));
+            }
+            let prototype = &candidates.prototypes()[class * dim..][..dim];
+            for (sum, &value) in sum.iter().zip(prototype) {
+                assert!((sum - f64::from(value)).abs() < 1e-4 * (1.0 + sum.abs()), "{sum} {value}");
+            }
+        }
+        let relations = |id: &str| {
+            let class = candidates.classes().iter().position(|class| class.id == id).unwrap();
+            candidates.explain(class).into_iter().map(|share| (share.relation, share.class.id))
+        };
+        assert!(relations("lost").any(|(relation, _)| relation == Relation::Nearest));
+        assert!(relations("child").any(|found| found == (Relation::Parent, "parent".into())));
+        assert!(relations("parent").any(|found| found == (Relation::Child, "child".into())));
+    }
+}
+
+#[test]
+fn classes_are_listed_and_found() {
+    let benchmark = benchmark();
+    let task = &tasks(&benchmark, 1)[0];
+    let mut classifier = opened();
+    assert!(classifier.candidates(&Among::Taught, 0.0).is_err());
+    let parent = classifier.classes().into_iter().find(|class| class.parents.len() == 1).unwrap();
+    let lessons = [
+        lesson("moss green", below(&[&parent.id]), samples(&benchmark, &task.support[0])),
+        lesson("lost", Placing::Nearest, samples(&benchmark, &task.support[1])),
+    ];
+    classifier.teach(&lessons, Again::Refuse).unwrap();
+    let found = classifier.search("MOSS").unwrap();
+    assert_eq!((found.len(), found[0].kind, found[0].samples), (1, ClassKind::Taught, 3));
+    assert_eq!(found[0].parents, std::slice::from_ref(&parent.id));
+    assert_eq!(classifier.search("lost").unwrap()[0].nearest.len(), config().pathways.nearest);
+    let kinds = |kind| classifier.classes().iter().filter(|class| class.kind == kind).count();
+    let splits = |split| benchmark.rows_of(split).len();
+    assert_eq!(kinds(ClassKind::Training), splits(Split::Train));
+    assert_eq!(kinds(ClassKind::Untaught), benchmark.classes().len() - splits(Split::Train));
+    assert_eq!(kinds(ClassKind::Taught), 2);
+
+    let all = classifier.candidates(&Among::All, 0.0).unwrap();
+    assert_eq!(all.classes().len(), splits(Split::Train) - 1 + 2);
+    let below = classifier.candidates(&Among::Below(parent.id.clone()), 0.0).unwrap();
+    let names: Vec<&str> = below.classes().iter().map(|class| class.name.as_str()).collect();
+    assert!(names.contains(&"moss green") && !names.contains(&parent.name.as_str()), "{names:?}");
+    let probabilities: f64 = all.rank(&vec![0.1; 64], 9999).iter().map(|guess| guess.probability).sum();
+    assert!((probabilities - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_broken_sample_leaves_the_others_alone() {
+    let benchmark = benchmark();
+    let mut classifier = opened();
+    let mut mixed = samples(&benchmark, &[1, 2]);
+    mixed.insert(1, Sample::image("broken", b"none".to_vec()));
+    let embeddings = classifier.embed(&mixed).unwrap();
+    let alone = classifier.embed(&samples(&benchmark, &[2])).unwrap();
+    assert!(embeddings[1].is_err());
+    assert_eq!(embeddings[2].as_ref().unwrap(), alone[0].as_ref().unwrap());
+}
+
+#[test]
+fn images_of_any_size_go_the_way_of_the_benchmark() {
+    let (width, height) = (70, 48);
+    let pixels: Vec<u8> = (0..width * height * 3).map(|i| (i * 31 % 251) as u8).collect();
+    let mut stored = vec![0; 32 * 32 * 3];
+    let view = ImageView::new(width, height, &pixels).unwrap();
+    EvalTransform::whole(32).unwrap().apply(view, &mut stored).unwrap();
+    let samples =
+        [Sample::image("large", bmp(width, height, &pixels)), Sample::image("stored", bmp(32, 32, &stored))];
+    let embeddings = opened().embed(&samples).unwrap();
+    assert_eq!(embeddings[0].as_ref().unwrap(), embeddings[1].as_ref().unwrap());
+}
+
+#[test]
+fn a_classifier_can_serve_from_any_thread() {
+    fn movable<T: Send>() {}
+    fn shared<T: Send + Sync>() {}
+    movable::<Classifier>();
+    shared::<gpn_train::Candidates>();
+}
