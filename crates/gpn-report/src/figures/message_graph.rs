@@ -198,7 +198,7 @@ impl MessageGraph {
         Figure {
             title: self.title.clone(),
             caption: "Messages between the classes of one task. An arrow is as wide as the attention its \
-                      receiver pays to its sender, 1.00 where no number stands; the bar of a class is its gate, the share of its own \
+                      receiver pays to its sender, written where it is not 1.00 and there is room; the bar of a class is its gate, the share of its own \
                       prototype that it keeps. Classes with a strong outline are those of the task, the others \
                       lend their prototypes from memory."
                 .to_owned(),
