@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use gpn_model::{Adam, NamedTensor, TensorInfo, TensorList, Weights, save_weights};
+use gpn_model::{NamedTensor, Weights, save_weights};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
 use crate::memory::Memory;
 use crate::network::Network;
+use crate::optimisers::Optimisers;
 use crate::validation::ValidationResult;
 
-const ADAM: &str = "adam.";
 pub(crate) const MEMORY: &str = "memory";
 const EXTENSION: &str = "safetensors";
 
@@ -48,18 +48,15 @@ impl Checkpoints {
         &self,
         position: &Position,
         network: &Network,
-        adam: &Adam,
+        optimisers: &Optimisers,
         memory: &Memory,
     ) -> Result<(), TrainError> {
         let io = |action, source| TrainError::Io { action, path: self.folder.clone(), source };
         std::fs::create_dir_all(&self.folder).map_err(|source| io("create", source))?;
-        let state = adam.state();
-        let adam_names: Vec<String> =
-            state.infos().iter().map(|info| format!("{ADAM}{}", info.name)).collect();
-        let moments = state.iter().zip(&adam_names).map(|(tensor, name)| NamedTensor { name, ..tensor });
+        let moments = optimisers.state();
         let shape = [memory.classes(), memory.dim];
         let parameters = network.state();
-        let tensors = parameters.iter().chain(moments).chain([memory_tensor(memory, &shape)]);
+        let tensors = parameters.iter().chain(moments.iter()).chain([memory_tensor(memory, &shape)]);
         // invariant: a position is plain numbers, which always serialise.
         let metadata = serde_json::to_string(position).unwrap();
         save_weights(&self.path(position.episode), tensors, Some(&metadata))?;
@@ -74,14 +71,14 @@ impl Checkpoints {
     pub fn load_newest(
         &self,
         network: &mut Network,
-        adam: &mut Adam,
+        optimisers: &mut Optimisers,
         memory: &mut Memory,
     ) -> Result<Option<Position>, TrainError> {
         let Some(&episode) = self.episodes()?.last() else { return Ok(None) };
         let path = self.path(episode);
         let weights = Weights::read(&path)?;
         network.load(&weights)?;
-        adam.load_state(&adam_state(&weights))?;
+        optimisers.load(&weights)?;
         *memory = read_memory(&weights, &path)?;
         let malformed = |reason: String| TrainError::Malformed { path: path.clone(), reason };
         let metadata = weights.metadata().ok_or_else(|| malformed("it is no checkpoint of a run".into()))?;
@@ -109,18 +106,6 @@ impl Checkpoints {
         episodes.sort_unstable();
         Ok(episodes)
     }
-}
-
-fn adam_state(weights: &Weights) -> TensorList {
-    let moments: Vec<(TensorInfo, Vec<f32>)> = weights
-        .iter()
-        .filter_map(|tensor| {
-            let name = tensor.name.strip_prefix(ADAM)?.to_owned();
-            Some((TensorInfo { name, shape: tensor.shape.to_vec() }, tensor.values.to_vec()))
-        })
-        .collect();
-    let (infos, mut values): (Vec<_>, Vec<_>) = moments.into_iter().unzip();
-    TensorList::new(infos, |index, _| std::mem::take(&mut values[index]))
 }
 
 /// The memory as a tensor of a file.

@@ -52,6 +52,10 @@ pub struct TrainSettings {
     pub propagate: bool,
     /// Whether the loss of a task moves the embeddings of its support samples too. Default true.
     pub through_prototypes: bool,
+    /// What squared distances are multiplied with before the softmax. Default 1.
+    pub distance_scale: f32,
+    /// Whether few-shot and auxiliary steps have moments of their own in Adam. Default true.
+    pub own_moments: bool,
     /// Samples of an auxiliary batch. Default 128.
     pub auxiliary_batch: usize,
     /// Episodes between two checkpoints. Default 1000.
@@ -71,6 +75,8 @@ impl Default for TrainSettings {
             seed: 0,
             propagate: true,
             through_prototypes: true,
+            distance_scale: 1.0,
+            own_moments: true,
             auxiliary_batch: 128,
             checkpoint_every: 1000,
             keep_checkpoints: 2,
@@ -171,7 +177,7 @@ impl Config {
         match name {
             "default" => Ok(default),
             "paper" => Ok(Self {
-                train: TrainSettings { episodes: 350_000, ..default.train },
+                train: TrainSettings { episodes: 350_000, own_moments: false, ..default.train },
                 model: ModelSettings { image_size: 84, ..default.model },
                 propagation: PropagationConfig {
                     attention: gpn_model::propagation::Attention::CosineRaw,
@@ -182,7 +188,12 @@ impl Config {
                 ..default
             }),
             "reference" => Ok(Self {
-                train: TrainSettings { episodes: 350_000, through_prototypes: false, ..default.train },
+                train: TrainSettings {
+                    episodes: 350_000,
+                    through_prototypes: false,
+                    own_moments: false,
+                    ..default.train
+                },
                 task: TaskSettings { snowball: SnowballRule::Joined, ..default.task },
                 pathways: PathwayConfig { halve_lists: true, ..default.pathways },
                 memory: MemoryConfig { refresh_every: 300, norm: MemoryNorm::Training, ..default.memory },

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use gpn_model::{
-    Adam, BackboneConfig, ClassifierHead, Device, Embedder, InputShape, NamedTensor, PropagationConfig,
-    Propagator, TensorInfo, TensorList, Weights, distance_loss,
+    Adam, BackboneConfig, ClassifierHead, Device, DistancePass, Embedder, InputShape, NamedTensor,
+    PropagationConfig, Propagator, TensorInfo, TensorList, Weights, distance_loss,
 };
 
 use crate::error::TrainError;
@@ -64,6 +64,8 @@ pub struct EpisodeShape {
     pub tree: SpanningTree,
     /// Whether the loss moves the embeddings of support samples too.
     pub through_prototypes: bool,
+    /// What squared distances are multiplied with before the softmax.
+    pub distance_scale: f32,
 }
 
 /// What came of a training step.
@@ -157,7 +159,7 @@ impl Network {
         if let Some((graph, tape)) = &propagated {
             mixed[..targets].copy_from_slice(&mix(lambda, &first[..targets], tape.result(graph)));
         }
-        let pass = distance_loss(queries, &mixed, &labels, dim)?;
+        let pass = scaled_distance_loss(queries, &mixed, &labels, dim, shape.distance_scale)?;
         laps.add_to(&mut self.time.other);
 
         let mut first_grads = pass.grad_prototypes;
@@ -228,6 +230,24 @@ impl Network {
         self.propagator.load(weights)?;
         Ok(())
     }
+}
+
+/// Cross entropy of squared distances times `scale`: both ends of a distance are stretched by the root of the scale.
+fn scaled_distance_loss(
+    queries: &[f32],
+    prototypes: &[f32],
+    labels: &[usize],
+    dim: usize,
+    scale: f32,
+) -> Result<DistancePass, TrainError> {
+    let root = scale.sqrt();
+    let [queries, prototypes] =
+        [queries, prototypes].map(|values| values.iter().map(|value| root * value).collect::<Vec<f32>>());
+    let mut pass = distance_loss(&queries, &prototypes, labels, dim)?;
+    for grad in pass.grad_queries.iter_mut().chain(&mut pass.grad_prototypes) {
+        *grad *= root;
+    }
+    Ok(pass)
 }
 
 /// The mean of each `shot` rows: `[way * shot, dim]` to `[way, dim]`.

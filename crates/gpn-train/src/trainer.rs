@@ -9,7 +9,7 @@ use gpn_data::benchmark::{Benchmark, Part, Split, Store};
 use gpn_data::loader::{Batch, Loader, LoaderConfig, Plan};
 use gpn_data::rng::{Purpose, Stream};
 use gpn_data::task::{Task, TaskSampler};
-use gpn_model::{Adam, BackboneKind, Device, InputShape};
+use gpn_model::{BackboneKind, Device, InputShape};
 use gpn_taxonomy::{HopSearch, Taxonomy};
 
 use crate::checkpoint::{Checkpoints, Position};
@@ -18,6 +18,7 @@ use crate::error::TrainError;
 use crate::memory::{Memory, MemoryConfig, MemoryNorm};
 use crate::model_file::{ModelInfo, TrainedModel};
 use crate::network::{EpisodeShape, Network, StepResult, StepTime};
+use crate::optimisers::Optimisers;
 use crate::pathways::Surroundings;
 use crate::schedule::{Schedule, StepKind};
 use crate::validation::{Validation, ValidationResult};
@@ -83,7 +84,7 @@ pub struct Trainer {
     samples_of: Vec<Vec<u32>>,
     schedule: Schedule,
     network: Network,
-    adam: Adam,
+    optimisers: Optimisers,
     memory: Memory,
     validation: Option<Validation>,
     position: Position,
@@ -118,7 +119,7 @@ impl Trainer {
         let schedule = Schedule::new(config.schedule.clone(), config.rate, config.train.episodes, seed);
         Ok(Self {
             validation: Validation::new(&config, &benchmark)?,
-            adam: Adam::new(config.optimiser),
+            optimisers: Optimisers::new(config.optimiser, config.train.own_moments),
             benchmark: Arc::new(benchmark),
             graph: data_set.training_graph,
             samples_of,
@@ -180,7 +181,7 @@ impl Trainer {
     /// Goes on from the newest checkpoint in `folder`, if there is one.
     pub fn resume(&mut self, folder: &Path) -> Result<bool, TrainError> {
         let checkpoints = self.checkpoints(folder);
-        let position = checkpoints.load_newest(&mut self.network, &mut self.adam, &mut self.memory)?;
+        let position = checkpoints.load_newest(&mut self.network, &mut self.optimisers, &mut self.memory)?;
         let found = position.is_some();
         self.position = position.unwrap_or_default();
         Ok(found)
@@ -226,7 +227,7 @@ impl Trainer {
             let stop = on_progress(done, report.as_ref()).is_break();
             if stop || ended || done.is_multiple_of(self.config.train.checkpoint_every) {
                 let started = Instant::now();
-                checkpoints.save(&self.position, &self.network, &self.adam, &self.memory)?;
+                checkpoints.save(&self.position, &self.network, &self.optimisers, &self.memory)?;
                 self.time.upkeep += started.elapsed();
             }
             if stop {
@@ -314,7 +315,8 @@ impl Trainer {
         let rate = self.schedule.rate(t, self.position.few_shot);
         match &batch.tag {
             Tag::Auxiliary(labels) => {
-                let result = self.network.auxiliary_step(&batch.inputs, labels, &mut self.adam, rate, t)?;
+                let adam = self.optimisers.of(StepKind::Auxiliary);
+                let result = self.network.auxiliary_step(&batch.inputs, labels, adam, rate, t)?;
                 means.auxiliary.add(&result);
                 Ok(StepKind::Auxiliary)
             }
@@ -329,13 +331,14 @@ impl Trainer {
                     lambda: self.schedule.lambda(t),
                     tree: self.config.pathways.spanning_tree,
                     through_prototypes: self.config.train.through_prototypes,
+                    distance_scale: self.config.train.distance_scale,
                 };
                 let result = self.network.few_shot_step(
                     &batch.inputs,
                     shape,
                     surroundings.as_ref(),
                     &self.memory,
-                    &mut self.adam,
+                    self.optimisers.of(StepKind::FewShot),
                     rate,
                     t,
                 )?;

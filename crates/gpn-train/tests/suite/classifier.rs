@@ -9,8 +9,8 @@ use gpn_data::task::{Task, TaskConfig, TaskSampler};
 use gpn_data::transform::{EvalTransform, ImageView};
 use gpn_model::Device;
 use gpn_train::{
-    Again, Among, ClassKind, Classifier, Embeddings, Hierarchy, Lesson, ModelInfo, Place, Placing, Relation,
-    Sample, Trained, TrainedModel, Trainer, evaluate,
+    Again, Among, ClassKind, Classifier, Embeddings, Hierarchy, Lesson, Place, Placing, Relation, Sample,
+    Trained, TrainedModel, Trainer, evaluate,
 };
 
 use crate::resume::{benchmark, config};
@@ -22,9 +22,7 @@ fn model() -> PathBuf {
         let folder = tempfile::tempdir().unwrap();
         let mut trainer = Trainer::new(config(), benchmark(), &Device::cpu()).unwrap();
         trainer.run(&folder.path().join("checkpoints"), |_, _| ControlFlow::Continue(())).unwrap();
-        let (network, memory, config, benchmark) = trainer.into_parts();
-        let info = ModelInfo::new(&config, &network, &benchmark);
-        TrainedModel::save(&folder.path().join("model.safetensors"), &info, &network, &memory).unwrap();
+        trainer.save_model(&folder.path().join("model.safetensors")).unwrap();
         folder
     });
     folder.path().join("model.safetensors")

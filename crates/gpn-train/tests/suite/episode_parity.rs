@@ -156,6 +156,7 @@ fn episode_parity() {
             lambda: case.values("lam")[0],
             tree: SpanningTree::Nearest,
             through_prototypes: false,
+            distance_scale: 1.0,
         };
         let result = network.few_shot_gradients(&inputs, shape, Some(&surroundings), &memory).unwrap();
         assert_close(&what("loss"), &[result.loss], case.values("loss"), 1e-4);
