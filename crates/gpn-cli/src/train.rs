@@ -65,7 +65,8 @@ fn carry_out(run: &RunDirectory, folder: &Path, mut trainer: Trainer) -> anyhow:
     if let Some(error) = failed {
         return Err(error.into());
     }
-    eprintln!("time: {}", shares(&spent));
+    let parts: Vec<String> = shares(&spent).map(|(name, share)| format!("{name} {share:.0}%")).collect();
+    eprintln!("time: {:.0} s: {}", spent.total().as_secs_f64(), parts.join(", "));
     if trainer.position().episode < trainer.episodes() {
         eprintln!(
             "stopped after episode {}; go on with `gpn train --resume {}`",
@@ -161,9 +162,15 @@ fn watch_signals() -> anyhow::Result<Arc<AtomicU32>> {
 
 /// A report in a few words, for the bar.
 fn summary(progress: &Progress) -> String {
-    progress.few_shot.as_ref().or(progress.auxiliary.as_ref()).map_or(String::new(), |result| {
-        format!("loss {:.3} accuracy {:.1}%", result.loss, 100.0 * result.accuracy)
-    })
+    let result = progress.few_shot.as_ref().or(progress.auxiliary.as_ref());
+    let result = result.map_or(String::new(), |result| {
+        format!("loss {:.3} accuracy {:.1}% ", result.loss, 100.0 * result.accuracy)
+    });
+    let parts: Vec<String> = shares(&progress.time)
+        .filter(|(name, _)| ["data", "backbone", "propagation", "memory"].contains(name))
+        .map(|(name, share)| format!("{name} {share:.0}%"))
+        .collect();
+    format!("{result}[{}]", parts.join(" "))
 }
 
 /// A report as a line of text.
@@ -186,8 +193,8 @@ fn line(progress: &Progress) -> String {
     )
 }
 
-/// Where the time went.
-fn shares(time: &TimeSplit) -> String {
+/// Where the time went, in percent of all of it.
+fn shares(time: &TimeSplit) -> impl Iterator<Item = (&'static str, f64)> {
     let total = time.total().as_secs_f64().max(1e-9);
     let parts = [
         ("data", time.data),
@@ -197,9 +204,5 @@ fn shares(time: &TimeSplit) -> String {
         ("memory", time.memory),
         ("validation and checkpoints", time.upkeep),
     ];
-    let parts: Vec<String> = parts
-        .iter()
-        .map(|(name, part)| format!("{name} {:.0}%", 100.0 * part.as_secs_f64() / total))
-        .collect();
-    format!("{total:.0} s: {}", parts.join(", "))
+    parts.into_iter().map(move |(name, part)| (name, 100.0 * part.as_secs_f64() / total))
 }
