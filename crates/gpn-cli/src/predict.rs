@@ -240,8 +240,8 @@ fn labelled(class: &gpn_train::ClassName) -> String {
 fn in_words(relation: Relation) -> &'static str {
     match relation {
         Relation::Own => "its own samples",
-        Relation::Parent => "a parent",
-        Relation::Child => "a child",
+        Relation::Parent => "above it",
+        Relation::Child => "below it",
         Relation::Nearest => "nearest to it",
         Relation::Further => "further away",
     }
