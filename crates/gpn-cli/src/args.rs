@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Look at the built-in data set: build it, and print its statistics and a few tasks.
+    /// See the whole method at work on built-in data: train, test on new classes, write a report.
     Demo(DemoArguments),
     /// Make and inspect benchmark directories.
     #[command(subcommand)]
@@ -59,6 +59,9 @@ pub(crate) struct DemoArguments {
     /// Seed of everything random.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Training steps; fewer are quicker, and worse.
+    #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) episodes: u64,
 }
 
 #[derive(Args)]
@@ -196,11 +199,14 @@ pub(crate) struct EvalArguments {
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
     /// Evaluate the fixed tasks of this file instead of drawing them.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["sampling", "way", "shot", "queries", "tasks", "seed"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sampling", "way", "shot", "queries", "tasks", "seed", "rest"])]
     pub(crate) tasks_file: Option<PathBuf>,
-    /// Weight of the prototype before propagation in the mixed result.
-    #[arg(long, default_value_t = 0.5, value_parser = share)]
-    pub(crate) lambda: f64,
+    /// One more answer, "other": labelled samples for it, from classes outside the task.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) rest: usize,
+    /// Weight of the prototype before propagation in the mixed result [the best on the validation tasks].
+    #[arg(long, value_parser = share)]
+    pub(crate) lambda: Option<f64>,
     /// Write the accuracies of every task to this CSV file.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,

@@ -38,7 +38,8 @@ pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
         memory: &model.memory,
         pathways: &model.info.config.pathways,
     };
-    let results = evaluate(trained, &data_set, &embeddings, &tasks, hierarchy, arguments.lambda as f32)?;
+    let lambda = arguments.lambda.map_or_else(|| model.info.lambda(), |lambda| lambda as f32);
+    let results = evaluate(trained, &data_set, &embeddings, &tasks, hierarchy, lambda)?;
     if let Some(path) = &arguments.csv {
         std::fs::write(path, csv(&results)).with_context(|| format!("{}: cannot write", path.display()))?;
     }
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
     let gain = column(|result| result.propagated - result.base);
     if arguments.json {
         let report = serde_json::json!({
-            "tasks": results.len(), "hierarchy": hierarchy, "lambda": arguments.lambda, "interval": INTERVAL,
+            "tasks": results.len(), "hierarchy": hierarchy, "lambda": lambda, "interval": INTERVAL,
             "base": base, "propagated": propagated, "mixed": mixed, "gain": gain, "per_task": results,
         });
         return terminal::print_result(&format!("{report:#}\n"));
@@ -57,7 +58,7 @@ pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
     for (name, estimate) in [
         ("nearest prototype, before propagation".to_owned(), base),
         ("after propagation".to_owned(), propagated),
-        (format!("mixed, lambda {}", arguments.lambda), mixed),
+        (format!("mixed, lambda {lambda}"), mixed),
         ("gain of propagation, task by task".to_owned(), gain),
     ] {
         table.row([name, format!("{:.2}", estimate.mean), format!("{:.2}", estimate.half_width)]);
@@ -84,8 +85,8 @@ fn tasks(arguments: &EvalArguments, benchmark: &Benchmark, split: Split) -> anyh
         SamplingName::Random => Sampling::Random,
         SamplingName::Snowball => Sampling::Snowball,
     };
-    let EvalArguments { way, shot, queries, .. } = *arguments;
-    let config = TaskConfig { way, shot, queries, sampling, ..TaskConfig::default() };
+    let EvalArguments { way, shot, queries, rest, .. } = *arguments;
+    let config = TaskConfig { way, shot, queries, sampling, rest, ..TaskConfig::default() };
     let sampler = TaskSampler::new(&benchmark.task_pool(split, Part::Test), config, arguments.seed)?;
     for class in sampler.left_out() {
         terminal::warn(&format!("class {} has only {} samples and is left out", class.id, class.samples));

@@ -8,6 +8,7 @@ mod classes;
 mod data_build;
 mod data_info;
 mod demo;
+mod demo_report;
 mod eval;
 mod predict;
 mod teach;

@@ -34,6 +34,11 @@ pub(crate) fn print_fault(panic: &std::panic::PanicHookInfo<'_>) {
     );
 }
 
+/// Prints the heading of a step of several.
+pub(crate) fn step(heading: &str) {
+    eprintln!("{}", painted(heading, "1"));
+}
+
 /// Prints something a user should know.
 pub(crate) fn warn(message: &str) {
     eprintln!("{} {message}", painted("warning:", "1;33"));
@@ -99,6 +104,11 @@ impl Progress {
 }
 
 impl Progress {
+    /// Shows a few words beside the bar.
+    pub(crate) fn note(&self, words: &str) {
+        self.bar.set_message(format!("{} {words}", self.what));
+    }
+
     /// Prints a line above the bar.
     pub(crate) fn say(&self, line: &str) {
         match &self.last_line {

@@ -8,24 +8,51 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Context as _, bail};
 use gpn_data::benchmark::Benchmark;
 use gpn_model::{Device, Weights};
-use gpn_train::{Config, ModelInfo, Progress, RunDirectory, TrainedModel, Trainer};
+use gpn_train::{Config, Host, Origin, Progress, RunDirectory, TimeSplit, Trainer, model_card};
 
 use crate::args::TrainArguments;
 use crate::terminal;
 
 pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
     let device = Device::open(arguments.device.parse()?)?;
-    let (run, folder, mut trainer) = match &arguments.resume {
+    let (run, folder, trainer) = match &arguments.resume {
         Some(folder) => resume(folder, arguments.data.as_deref(), &device)?,
         None => start(arguments, &device)?,
     };
+    carry_out(&run, &folder, trainer)?;
+    Ok(())
+}
+
+/// Trains anew with `config`; whether the run came to its end.
+pub(crate) fn run_new(
+    config: &Config,
+    benchmark: Benchmark,
+    data: &Path,
+    out: &Path,
+) -> anyhow::Result<bool> {
+    let trainer = Trainer::new(config.clone(), benchmark, &Device::cpu())?;
+    let run = create(out, &trainer, data)?;
+    carry_out(&run, out, trainer)
+}
+
+/// Trains until the end, which gives true, or an interrupt.
+fn carry_out(run: &RunDirectory, folder: &Path, mut trainer: Trainer) -> anyhow::Result<bool> {
+    if trainer.config().validation.tasks > 0 && !trainer.validates() {
+        terminal::warn(
+            "the benchmark has too few validation samples for tasks of this shape, so there is no validation; build it \
+             with a larger --val-share or train with a lower task.way or task.shot",
+        );
+    }
     let signals = watch_signals()?;
     let bar = terminal::Progress::new("training");
     let mut failed = None;
+    let mut spent = TimeSplit::default();
     let episodes = trainer.episodes() as usize;
     trainer.run(&run.checkpoints(), |done, report| {
         bar.update(done as usize, episodes);
         if let Some(report) = report {
+            spent = report.time;
+            bar.note(&summary(report));
             bar.say(&line(report));
             if let Err(error) = run.log(report) {
                 failed = Some(error);
@@ -38,18 +65,28 @@ pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
     if let Some(error) = failed {
         return Err(error.into());
     }
+    eprintln!("time: {}", shares(&spent));
     if trainer.position().episode < trainer.episodes() {
         eprintln!(
             "stopped after episode {}; go on with `gpn train --resume {}`",
             trainer.position().episode,
             folder.display()
         );
-        return Ok(());
+        return Ok(false);
     }
-    let (network, memory, config, benchmark) = trainer.into_parts();
-    TrainedModel::save(&run.model(), &ModelInfo::new(&config, &network, &benchmark), &network, &memory)?;
+    trainer.save_model(&run.model())?;
+    let info = trainer.info();
+    run.write_card(&model_card(&info, trainer.benchmark()))?;
+    if let Some(result) = &info.validation {
+        eprintln!(
+            "validation tasks: {} before propagation, {} after; best with lambda {}",
+            result.base(),
+            result.propagated(),
+            info.lambda()
+        );
+    }
     eprintln!("trained: {}", run.model().display());
-    Ok(())
+    Ok(true)
 }
 
 fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
@@ -67,13 +104,24 @@ fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDire
         config = config.with_setting(setting)?;
     }
     let benchmark = Benchmark::open(data)?;
-    let data = std::path::absolute(data)?;
-    let mut trainer = Trainer::new(config.clone(), benchmark, device)?;
+    let mut trainer = Trainer::new(config, benchmark, device)?;
     if let Some(file) = &arguments.init {
         Weights::read(file)?.load(&mut trainer.network().embedder)?;
     }
-    let run = RunDirectory::create(out, &config, &data, trainer.benchmark())?;
-    Ok((run, out.clone(), trainer))
+    Ok((create(out, &trainer, data)?, out.clone(), trainer))
+}
+
+/// Makes the directory of a new run.
+fn create(out: &Path, trainer: &Trainer, data: &Path) -> anyhow::Result<RunDirectory> {
+    let origin = Origin {
+        program: format!("gpn {}", env!("CARGO_PKG_VERSION")),
+        commit: Some(env!("GPN_COMMIT").to_owned()).filter(|commit| !commit.is_empty()),
+        data: std::path::absolute(data)?,
+        benchmark: trainer.benchmark().manifest().fingerprint(),
+        seed: trainer.config().train.seed,
+        host: Host::here(),
+    };
+    Ok(RunDirectory::create(out, trainer.config(), &origin)?)
 }
 
 fn resume(
@@ -111,6 +159,13 @@ fn watch_signals() -> anyhow::Result<Arc<AtomicU32>> {
     Ok(signals)
 }
 
+/// A report in a few words, for the bar.
+fn summary(progress: &Progress) -> String {
+    progress.few_shot.as_ref().or(progress.auxiliary.as_ref()).map_or(String::new(), |result| {
+        format!("loss {:.3} accuracy {:.1}%", result.loss, 100.0 * result.accuracy)
+    })
+}
+
 /// A report as a line of text.
 fn line(progress: &Progress) -> String {
     let result = |name: &str, result: &Option<gpn_train::StepResult>| {
@@ -118,18 +173,33 @@ fn line(progress: &Progress) -> String {
             format!("  {name} loss {:.3} accuracy {:4.1}%", result.loss, 100.0 * result.accuracy)
         })
     };
-    let time = progress.time;
-    let total = (time.data + time.steps + time.memory).as_secs_f64().max(1e-9);
-    let share = |part: std::time::Duration| 100.0 * part.as_secs_f64() / total;
+    let validation = progress.validation.as_ref().map_or(String::new(), |result| {
+        format!("  validation {:.1}% -> {:.1}%", result.base().mean, result.propagated().mean)
+    });
     format!(
-        "episode {}{}{}  lambda {:.2}  rate {:.1e}  time: steps {:.0}% memory {:.0}% data {:.0}%",
+        "episode {}{}{}{validation}  lambda {:.2}  rate {:.1e}",
         progress.episode,
         result("tasks", &progress.few_shot),
         result("auxiliary", &progress.auxiliary),
         progress.lambda,
         progress.rate,
-        share(time.steps),
-        share(time.memory),
-        share(time.data),
     )
+}
+
+/// Where the time went.
+fn shares(time: &TimeSplit) -> String {
+    let total = time.total().as_secs_f64().max(1e-9);
+    let parts = [
+        ("data", time.data),
+        ("backbone", time.steps.backbone),
+        ("propagation", time.steps.propagation),
+        ("losses and optimiser", time.steps.other),
+        ("memory", time.memory),
+        ("validation and checkpoints", time.upkeep),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|(name, part)| format!("{name} {:.0}%", 100.0 * part.as_secs_f64() / total))
+        .collect();
+    format!("{total:.0} s: {}", parts.join(", "))
 }

@@ -213,11 +213,13 @@ fn a_reader_that_goes_away_is_no_failure() {
 fn the_demo_is_the_same_for_the_same_seed() {
     let folder = tempfile::tempdir().unwrap();
     let run = |out: &str| {
-        let output = gpn(folder.path(), &["demo", "--out", out, "--seed", "3"]);
+        let output = gpn(folder.path(), &["demo", "--out", out, "--seed", "3", "--episodes", "20"]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         output.stdout
     };
     let first = run("demo");
     assert!(first == run("demo"), "a second run replaces the first and prints the same");
-    assert!(String::from_utf8(first).unwrap().contains("snowball"));
+    assert!(String::from_utf8(first).unwrap().contains("GPN+: place in the graph known"));
+    let report = fs::read_to_string(folder.path().join("demo/report.html")).unwrap();
+    assert!(report.contains("Who told whom") && report.contains("data:image/png"));
 }

@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::TrainError;
 use crate::memory::Memory;
 use crate::network::Network;
+use crate::validation::ValidationResult;
 
 const ADAM: &str = "adam.";
 pub(crate) const MEMORY: &str = "memory";
 const EXTENSION: &str = "safetensors";
 
 /// Where a run stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Position {
     /// Episodes done.
     pub episode: u64,
@@ -22,6 +23,12 @@ pub struct Position {
     pub few_shot: u64,
     /// Refreshes of the memory done.
     pub refreshes: u64,
+    /// Episodes done when the memory was last refreshed.
+    pub refreshed_at: Option<u64>,
+    /// The last result on the validation tasks.
+    pub validation: Option<ValidationResult>,
+    /// Highest accuracy after propagation on the validation tasks so far, in percent.
+    pub best: Option<f64>,
 }
 
 /// The directory of a run's checkpoints.

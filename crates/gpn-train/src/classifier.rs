@@ -110,9 +110,9 @@ impl Classifier {
         self.model.info.input
     }
 
-    /// Weight of the prototype before propagation that fits the model: 0, or 1 where it was trained without propagation.
+    /// Weight of the prototype before propagation that fits the model ([`ModelInfo::lambda`](crate::ModelInfo::lambda)).
     pub fn default_lambda(&self) -> f32 {
-        if self.model.info.config.train.propagate { 0.0 } else { 1.0 }
+        self.model.info.lambda()
     }
 
     /// All classes: training classes first, then those held out, then taught ones that the graph did not have.

@@ -10,6 +10,7 @@ use crate::error::TrainError;
 use crate::memory::{MemoryConfig, MemoryNorm};
 use crate::pathways::{PathwayConfig, SpanningTree};
 use crate::schedule::ScheduleConfig;
+use crate::validation::ValidationConfig;
 
 /// All settings of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,8 @@ pub struct Config {
     pub pathways: PathwayConfig,
     /// Prototypes of the training classes.
     pub memory: MemoryConfig,
+    /// Validation tasks.
+    pub validation: ValidationConfig,
     /// Auxiliary task and lambda over time.
     pub schedule: ScheduleConfig,
     /// Adam.
@@ -109,12 +112,14 @@ pub struct TaskSettings {
     pub hops: usize,
     /// How snowball sampling weighs candidates. Default `union`.
     pub snowball: SnowballRule,
+    /// Labelled samples of one more answer, "other", from classes outside the task; 0 for no such answer. Default 0.
+    pub rest: usize,
 }
 
 impl Default for TaskSettings {
     fn default() -> Self {
-        let TaskConfig { way, shot, sampling, hops, snowball, .. } = TaskConfig::default();
-        Self { way, shot, queries: 0, sampling, hops, snowball }
+        let TaskConfig { way, shot, sampling, hops, snowball, rest, .. } = TaskConfig::default();
+        Self { way, shot, queries: 0, sampling, hops, snowball, rest }
     }
 }
 
@@ -122,8 +127,8 @@ impl TaskSettings {
     /// The shape for a sampler.
     pub fn sampler_config(&self) -> TaskConfig {
         let queries = if self.queries == 0 { self.shot } else { self.queries };
-        let Self { way, shot, sampling, hops, snowball, .. } = *self;
-        TaskConfig { way, shot, queries, sampling, hops, snowball }
+        let Self { way, shot, sampling, hops, snowball, rest, .. } = *self;
+        TaskConfig { way, shot, queries, sampling, hops, snowball, rest }
     }
 }
 
@@ -151,8 +156,13 @@ impl AugmentSettings {
     }
 }
 
+/// Validations of a run, about, where nothing else is wished.
+const VALIDATIONS: u64 = 20;
+/// What training on a sample costs, in passes of a sample through the network for the memory (measured on ResNet-08).
+const STEP_COST: f64 = 4.0;
+
 /// The names of the presets.
-pub const PRESETS: [&str; 4] = ["default", "paper", "reference", "quick"];
+pub const PRESETS: [&str; 5] = ["default", "paper", "reference", "quick", "demo"];
 
 impl Config {
     /// A named set of settings.
@@ -182,7 +192,13 @@ impl Config {
             "quick" => Ok(Self {
                 train: TrainSettings { episodes: 2_000, ..default.train },
                 rate: StepDecay { every: 200, from: 1_000, ..default.rate },
-                memory: MemoryConfig { refresh_every: 500, ..default.memory },
+                ..default
+            }),
+            // For the drawn images of the built-in data set: crops that keep most of a shape, and a short schedule.
+            "demo" => Ok(Self {
+                train: TrainSettings { episodes: 3_000, auxiliary_batch: 64, ..default.train },
+                augment: AugmentSettings { least_scale: 0.35, ..default.augment },
+                rate: StepDecay { every: 300, from: 1_500, factor: 0.8, ..default.rate },
                 ..default
             }),
             other => Err(TrainError::Setting {
@@ -255,14 +271,44 @@ impl Config {
             ("train.keep_checkpoints", self.train.keep_checkpoints as u64),
             ("train.log_every", self.train.log_every),
             ("train.auxiliary_batch", self.train.auxiliary_batch as u64),
-            ("memory.refresh_every", self.memory.refresh_every),
         ];
         match positive.into_iter().find(|(_, value)| *value == 0) {
             Some((key, _)) => {
                 Err(TrainError::Setting { key: key.into(), reason: "it must be at least 1".into() })
             }
+            None if !(0.001..=1.0).contains(&self.memory.share) => Err(TrainError::Setting {
+                key: "memory.share".into(),
+                reason: "it must be between 0.001 and 1".into(),
+            }),
             None => Ok(()),
         }
+    }
+
+    /// The settings with every interval that was left open worked out, for training classes with so many samples each.
+    pub fn resolved(&self, samples_of: &[usize]) -> Self {
+        let mut config = self.clone();
+        if config.memory.refresh_every == 0 {
+            config.memory.refresh_every = self.affordable_refresh(samples_of);
+        }
+        if config.validation.every == 0 {
+            let refresh = config.memory.refresh_every;
+            config.validation.every = (self.train.episodes / VALIDATIONS).div_ceil(refresh).max(1) * refresh;
+        }
+        config
+    }
+
+    /// The least number of episodes between refreshes of the memory that keeps them to their share of the work.
+    fn affordable_refresh(&self, samples_of: &[usize]) -> u64 {
+        let most = if self.memory.samples == 0 { usize::MAX } else { self.memory.samples };
+        let looked_at: usize = samples_of.iter().map(|&samples| samples.min(most)).sum();
+        let TaskConfig { way, shot, queries, rest, .. } = self.task.sampler_config();
+        let few_shot = (way * (shot + queries) + if rest > 0 { rest + queries } else { 0 }) as f64;
+        let auxiliary = if self.schedule.auxiliary { crate::schedule::AUXILIARY_SHARE } else { 0.0 };
+        let trained = auxiliary * self.train.auxiliary_batch as f64 + (1.0 - auxiliary) * few_shot;
+        let least = looked_at as f64 / (STEP_COST * trained * self.memory.share);
+        // Two significant digits are enough, and read better.
+        let digit = 10_f64.powf(least.max(1.0).log10().floor() - 1.0).max(1.0);
+        ((least / digit).ceil() * digit).max(1.0) as u64
     }
 }
 
@@ -299,6 +345,18 @@ mod tests {
             assert_eq!(toml::from_str::<Config>(&text).unwrap(), config);
             assert_eq!(Config::default().with_toml(&text, "x".as_ref()).unwrap(), config);
         }
+    }
+
+    #[test]
+    fn open_intervals_are_worked_out() {
+        let config = Config::default().resolved(&[65; 300]);
+        assert!((500..1_500).contains(&config.memory.refresh_every), "{}", config.memory.refresh_every);
+        assert_eq!(config.validation.every % config.memory.refresh_every, 0);
+        assert_eq!(config.resolved(&[5]), config, "what is given stays");
+        let larger = Config::default().resolved(&[650; 300]).memory.refresh_every;
+        assert!(larger >= 9 * config.memory.refresh_every && larger <= 11 * config.memory.refresh_every);
+        let sampled = Config::default().with_setting("memory.samples=10").unwrap().resolved(&[650; 300]);
+        assert!(sampled.memory.refresh_every < config.memory.refresh_every);
     }
 
     #[test]

@@ -20,11 +20,14 @@ pub enum MemoryNorm {
 }
 
 /// Settings of the memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// Episodes between two refreshes. Default 1000.
+    /// Episodes between two refreshes; 0 for as often as `share` allows. Default 0.
     pub refresh_every: u64,
+    /// Largest share of the work that refreshes may take, by the number of samples they look at; used where
+    /// `refresh_every` is 0. Default 0.1.
+    pub share: f64,
     /// Samples of each class that a refresh looks at; 0 for all. Default 0.
     pub samples: usize,
     /// Batch-norm statistics of a refresh. Default `evaluation`.
@@ -33,7 +36,7 @@ pub struct MemoryConfig {
 
 impl Default for MemoryConfig {
     fn default() -> Self {
-        Self { refresh_every: 1000, samples: 0, norm: MemoryNorm::default() }
+        Self { refresh_every: 0, share: 0.1, samples: 0, norm: MemoryNorm::default() }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::exact_sum::ExactSum;
 use crate::memory::Memory;
 use crate::network::Network;
 use crate::taught::TaughtClass;
+use crate::validation::ValidationResult;
 
 const TAUGHT: &str = "taught";
 /// Sizes of stored images that are believed.
@@ -62,11 +63,28 @@ pub struct ModelInfo {
     pub root: u32,
     /// Classes taught after training, sorted by id.
     pub taught: Vec<TaughtClass>,
+    /// Accuracy on the validation tasks, where there were any.
+    pub validation: Option<ValidationResult>,
 }
 
 impl ModelInfo {
-    /// Describes a network trained on `benchmark`.
-    pub fn new(config: &Config, network: &Network, benchmark: &Benchmark) -> Self {
+    /// The weight of the prototype before propagation to use: the best on the validation tasks, without any 0; always 1
+    /// for a network trained without propagation.
+    pub fn lambda(&self) -> f32 {
+        match &self.validation {
+            _ if !self.config.train.propagate => 1.0,
+            Some(result) => result.best_lambda(),
+            None => 0.0,
+        }
+    }
+
+    /// Describes a network trained on `benchmark`, with its accuracy on the validation tasks.
+    pub fn new(
+        config: &Config,
+        network: &Network,
+        benchmark: &Benchmark,
+        validation: Option<&ValidationResult>,
+    ) -> Self {
         let class = |&row: &usize| {
             let class = &benchmark.classes()[row];
             let samples = benchmark.samples(row, Part::Train).len();
@@ -93,6 +111,7 @@ impl ModelInfo {
             edges: benchmark.taxonomy().edges().map(edge).collect(),
             root: number[benchmark.root()],
             taught: Vec::new(),
+            validation: validation.cloned(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! All that is trained: backbone, classifier of the auxiliary task, and propagation.
 
+use std::time::{Duration, Instant};
+
 use gpn_model::{
     Adam, BackboneConfig, ClassifierHead, Device, Embedder, InputShape, NamedTensor, PropagationConfig,
     Propagator, TensorInfo, TensorList, Weights, distance_loss,
@@ -17,6 +19,34 @@ pub struct Network {
     pub head: ClassifierHead,
     /// Prototypes to better prototypes.
     pub propagator: Propagator,
+    /// Where the time of training steps went so far.
+    pub time: StepTime,
+}
+
+/// Where the time of training steps goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StepTime {
+    /// Forward and backward passes of the backbone.
+    pub backbone: Duration,
+    /// Task graphs, propagation and its gradient.
+    pub propagation: Duration,
+    /// Losses and the optimiser.
+    pub other: Duration,
+}
+
+/// Measures laps: the time since the lap before.
+struct Laps(Instant);
+
+impl Laps {
+    fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    fn add_to(&mut self, sum: &mut Duration) {
+        let now = Instant::now();
+        *sum += now - self.0;
+        self.0 = now;
+    }
 }
 
 /// The shape of a few-shot step: what its inputs are and how it is taken.
@@ -26,6 +56,8 @@ pub struct EpisodeShape {
     pub way: usize,
     /// Labelled samples of each.
     pub shot: usize,
+    /// Labelled samples of the answer "other"; 0 where it is none.
+    pub rest: usize,
     /// Weight of the prototype before propagation.
     pub lambda: f32,
     /// How the graph is thinned.
@@ -59,6 +91,7 @@ impl Network {
             head: ClassifierHead::new(dim, classes, device, seed)?,
             propagator: Propagator::new(propagation, dim, seed)?,
             embedder,
+            time: StepTime::default(),
         })
     }
 
@@ -71,19 +104,25 @@ impl Network {
         rate: f64,
         episode: u64,
     ) -> Result<StepResult, TrainError> {
+        let mut laps = Laps::start();
         let embeddings = self.embedder.forward_train(inputs)?;
+        laps.add_to(&mut self.time.backbone);
         let pass = self.head.forward_backward(&embeddings, labels)?;
+        laps.add_to(&mut self.time.other);
         self.embedder.backward(&pass.grad_embeddings)?;
+        laps.add_to(&mut self.time.backbone);
         let mut updates = self.embedder.updates();
         updates.extend(self.head.updates());
         adam.step(&mut updates, rate, episode)?;
+        laps.add_to(&mut self.time.other);
         Ok(StepResult { loss: pass.loss, accuracy: accuracy(&pass.logits, labels) })
     }
 
     /// The gradients of one few-shot task, left in embedder and propagator.
     ///
-    /// `inputs` are the support samples, class by class, then the queries, class by class: as many for each class.
-    /// Without surroundings the prototypes are not propagated: a Prototypical Network.
+    /// `inputs` are the support samples, class by class, then the queries, class by class: as many for each class. Where
+    /// "other" is an answer, it comes after the classes; its prototype has no place in the graph and stays as it is.
+    /// Without surroundings no prototype is propagated: a Prototypical Network.
     pub fn few_shot_gradients(
         &mut self,
         inputs: &[f32],
@@ -91,42 +130,58 @@ impl Network {
         surroundings: Option<&Surroundings>,
         memory: &Memory,
     ) -> Result<StepResult, TrainError> {
-        let EpisodeShape { way, shot, lambda, .. } = shape;
+        let EpisodeShape { way, shot, rest, lambda, .. } = shape;
+        let answers = way + usize::from(rest > 0);
         let dim = self.embedder.embedding_len();
+        let mut laps = Laps::start();
         let embeddings = self.embedder.forward_train(inputs)?;
-        let (support, queries) = embeddings.split_at(way * shot * dim);
-        let per_class = queries.len() / dim / way;
-        let labels: Vec<usize> = (0..way).flat_map(|class| std::iter::repeat_n(class, per_class)).collect();
-        let first = class_means(support, shot, dim);
+        laps.add_to(&mut self.time.backbone);
+        let (support, queries) = embeddings.split_at((way * shot + rest) * dim);
+        let per_answer = queries.len() / dim / answers;
+        let labels: Vec<usize> =
+            (0..answers).flat_map(|answer| std::iter::repeat_n(answer, per_answer)).collect();
+        let (of_classes, of_rest) = support.split_at(way * shot * dim);
+        let mut first = class_means(of_classes, shot, dim);
+        let targets = first.len();
+        first.extend(class_means(of_rest, rest.max(1), dim));
+        laps.add_to(&mut self.time.other);
 
         let propagated = surroundings.map(|surroundings| {
-            let prototypes = with_memory(surroundings, &first, memory);
+            let prototypes = with_memory(surroundings, &first[..targets], memory);
             let graph = surroundings.thinned(shape.tree, &prototypes);
             let tape = self.propagator.forward(&graph, &prototypes);
             (graph, tape)
         });
-        let last = propagated.as_ref().map_or(&first[..], |(graph, tape)| tape.result(graph));
-        let mixed = mix(lambda, &first, last);
-        let pass = distance_loss(queries, &mixed, &labels, dim)?;
-
-        let mut first_grads: Vec<f32> = pass.grad_prototypes.iter().map(|grad| lambda * grad).collect();
-        let last_grads: Vec<f32> = pass.grad_prototypes.iter().map(|grad| (1.0 - lambda) * grad).collect();
-        let through = match &propagated {
-            Some((graph, tape)) => self.propagator.backward(graph, tape, &last_grads),
-            None => last_grads,
-        };
-        for (grad, through) in first_grads.iter_mut().zip(through) {
-            *grad += through;
+        laps.add_to(&mut self.time.propagation);
+        let mut mixed = first.clone();
+        if let Some((graph, tape)) = &propagated {
+            mixed[..targets].copy_from_slice(&mix(lambda, &first[..targets], tape.result(graph)));
         }
+        let pass = distance_loss(queries, &mixed, &labels, dim)?;
+        laps.add_to(&mut self.time.other);
+
+        let mut first_grads = pass.grad_prototypes;
+        if let Some((graph, tape)) = &propagated {
+            let last_grads: Vec<f32> =
+                first_grads[..targets].iter().map(|grad| (1.0 - lambda) * grad).collect();
+            let through = self.propagator.backward(graph, tape, &last_grads);
+            for (grad, through) in first_grads[..targets].iter_mut().zip(through) {
+                *grad = lambda * *grad + through;
+            }
+        }
+        laps.add_to(&mut self.time.propagation);
         let mut grads = vec![0.0; support.len()];
         if shape.through_prototypes {
             for (sample, grad) in grads.chunks_exact_mut(dim).enumerate() {
-                let class = &first_grads[sample / shot * dim..][..dim];
-                grad.iter_mut().zip(class).for_each(|(grad, class)| *grad = class / shot as f32);
+                let (answer, count) = if sample < way * shot { (sample / shot, shot) } else { (way, rest) };
+                let of_answer = &first_grads[answer * dim..][..dim];
+                grad.iter_mut().zip(of_answer).for_each(|(grad, of)| *grad = of / count as f32);
             }
         }
         grads.extend(pass.grad_queries);
+        laps.add_to(&mut self.time.other);
         self.embedder.backward(&grads)?;
+        laps.add_to(&mut self.time.backbone);
         Ok(StepResult { loss: pass.loss, accuracy: accuracy(&pass.logits, &labels) })
     }
 
@@ -143,11 +198,13 @@ impl Network {
         episode: u64,
     ) -> Result<StepResult, TrainError> {
         let result = self.few_shot_gradients(inputs, shape, surroundings, memory)?;
+        let mut laps = Laps::start();
         let mut updates = self.embedder.updates();
         if surroundings.is_some() {
             updates.extend(self.propagator.updates());
         }
         adam.step(&mut updates, rate, episode)?;
+        laps.add_to(&mut self.time.other);
         Ok(result)
     }
 
@@ -201,12 +258,9 @@ pub fn mix(lambda: f32, first: &[f32], last: &[f32]) -> Vec<f32> {
 
 /// Share of rows of `logits: [n, classes]` whose highest entry is the label; of equal ones the first counts.
 pub fn accuracy(logits: &[f32], labels: &[usize]) -> f32 {
-    let classes = logits.len() / labels.len().max(1);
-    let hits = logits
-        .chunks_exact(classes.max(1))
-        .zip(labels)
-        .filter(|(row, label)| highest(row) == **label)
-        .count();
+    let classes = (logits.len() / labels.len().max(1)).max(1);
+    let hits =
+        logits.chunks_exact(classes).zip(labels).filter(|(row, label)| highest(row) == **label).count();
     hits as f32 / labels.len().max(1) as f32
 }
 

@@ -49,6 +49,11 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
+    /// `(parent, child)` between the nodes.
+    pub fn edges(&self) -> &[(u32, u32)] {
+        &self.edges
+    }
+
     /// In training: the targets and everything within `hops` of them on the graph of training classes.
     pub fn in_training(
         graph: &Taxonomy,

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-use gpn_data::benchmark::Benchmark;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::error::TrainError;
+use crate::events::Events;
 use crate::trainer::Progress;
 
 const CONFIG: &str = "config.toml";
@@ -20,15 +20,44 @@ const METRICS: &str = "metrics.jsonl";
 pub struct Origin {
     /// The program.
     pub program: String,
+    /// The commit it was built from, where known.
+    pub commit: Option<String>,
     /// The benchmark directory, as given.
     pub data: PathBuf,
     /// Fingerprint of the benchmark.
     pub benchmark: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The machine that started it.
+    pub host: Host,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Operating system and processor family, such as `linux x86_64`.
+    pub system: String,
+    /// Threads used.
+    pub threads: usize,
+    /// Instruction set of the CPU kernels.
+    pub simd: String,
+}
+
+impl Host {
+    /// This machine.
+    pub fn here() -> Self {
+        Self {
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            threads: rayon::current_num_threads(),
+            simd: gpn_model::simd_name().to_owned(),
+        }
+    }
 }
 
 /// A run directory.
 pub struct RunDirectory {
     folder: PathBuf,
+    events: Events,
 }
 
 /// One line of `metrics.jsonl`.
@@ -39,20 +68,60 @@ struct Line {
     accuracy: Option<f32>,
     auxiliary_loss: Option<f32>,
     auxiliary_accuracy: Option<f32>,
+    /// Accuracy on the validation tasks in percent, before and after propagation.
+    validation_base: Option<f64>,
+    validation: Option<f64>,
     lambda: f32,
     rate: f64,
     seconds: f64,
+    seconds_data: f64,
+    seconds_backbone: f64,
+    seconds_propagation: f64,
+    seconds_memory: f64,
+}
+
+impl Line {
+    fn new(progress: &Progress) -> Self {
+        let time = progress.time;
+        let (tasks, auxiliary) = (progress.few_shot.as_ref(), progress.auxiliary.as_ref());
+        Self {
+            episode: progress.episode,
+            loss: tasks.map(|result| result.loss),
+            accuracy: tasks.map(|result| result.accuracy),
+            auxiliary_loss: auxiliary.map(|result| result.loss),
+            auxiliary_accuracy: auxiliary.map(|result| result.accuracy),
+            validation_base: progress.validation.as_ref().map(|result| result.base().mean),
+            validation: progress.validation.as_ref().map(|result| result.propagated().mean),
+            lambda: progress.lambda,
+            rate: progress.rate,
+            seconds: time.total().as_secs_f64(),
+            seconds_data: time.data.as_secs_f64(),
+            seconds_backbone: time.steps.backbone.as_secs_f64(),
+            seconds_propagation: time.steps.propagation.as_secs_f64(),
+            seconds_memory: time.memory.as_secs_f64(),
+        }
+    }
+
+    /// The numbers for TensorBoard.
+    fn scalars(&self) -> Vec<(&'static str, f64)> {
+        let given = [
+            ("task/loss", self.loss.map(f64::from)),
+            ("task/accuracy", self.accuracy.map(f64::from)),
+            ("auxiliary/loss", self.auxiliary_loss.map(f64::from)),
+            ("auxiliary/accuracy", self.auxiliary_accuracy.map(f64::from)),
+            ("validation/before_propagation", self.validation_base),
+            ("validation/after_propagation", self.validation),
+            ("schedule/lambda", Some(f64::from(self.lambda))),
+            ("schedule/rate", Some(self.rate)),
+        ];
+        given.into_iter().filter_map(|(tag, value)| Some((tag, value?))).collect()
+    }
 }
 
 impl RunDirectory {
     /// Makes the directory of a new run; one that holds a run already is an error.
-    pub fn create(
-        folder: &Path,
-        config: &Config,
-        data: &Path,
-        benchmark: &Benchmark,
-    ) -> Result<Self, TrainError> {
-        let run = Self { folder: folder.to_owned() };
+    pub fn create(folder: &Path, config: &Config, origin: &Origin) -> Result<Self, TrainError> {
+        let run = Self::at(folder);
         if run.folder.join(CONFIG).exists() {
             return Err(TrainError::Malformed {
                 path: run.folder,
@@ -62,20 +131,20 @@ impl RunDirectory {
             });
         }
         fs::create_dir_all(&run.folder).map_err(|source| io("create", &run.folder, source))?;
-        let origin = Origin {
-            program: format!("gpn {}", env!("CARGO_PKG_VERSION")),
-            data: data.to_owned(),
-            benchmark: benchmark.manifest().fingerprint(),
-        };
         // invariant: settings and origin are plain data, which always serialise.
-        run.write(ORIGIN, &serde_json::to_string_pretty(&origin).unwrap())?;
+        run.write(ORIGIN, &serde_json::to_string_pretty(origin).unwrap())?;
         run.write(CONFIG, &toml::to_string(config).unwrap())?;
+        run.events.restart()?;
         Ok(run)
+    }
+
+    fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), events: Events::new(folder) }
     }
 
     /// Opens the directory of a run, with its settings and where it comes from.
     pub fn open(folder: &Path) -> Result<(Self, Config, Origin), TrainError> {
-        let run = Self { folder: folder.to_owned() };
+        let run = Self::at(folder);
         let path = run.folder.join(CONFIG);
         let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => TrainError::Malformed {
@@ -104,8 +173,9 @@ impl RunDirectory {
         self.folder.join("model.safetensors")
     }
 
-    /// Drops metrics after `episode`: a run that goes on from a checkpoint writes them anew.
+    /// Drops metrics and events after `episode`: a run that goes on from a checkpoint writes them anew.
     pub fn cut_metrics(&self, episode: u64) -> Result<(), TrainError> {
+        self.events.restart()?;
         let path = self.folder.join(METRICS);
         let Ok(file) = fs::File::open(&path) else { return Ok(()) };
         let mut kept = String::new();
@@ -113,6 +183,7 @@ impl RunDirectory {
             let line = line.map_err(|source| io("read", &path, source))?;
             match serde_json::from_str::<Line>(&line) {
                 Ok(parsed) if parsed.episode <= episode => {
+                    self.events.add(parsed.episode, &parsed.scalars())?;
                     kept.push_str(&line);
                     kept.push('\n');
                 }
@@ -123,20 +194,10 @@ impl RunDirectory {
         self.write(METRICS, &kept)
     }
 
-    /// Appends a line of metrics.
+    /// Appends to the metrics and to the TensorBoard events.
     pub fn log(&self, progress: &Progress) -> Result<(), TrainError> {
         let path = self.folder.join(METRICS);
-        let time = progress.time;
-        let line = Line {
-            episode: progress.episode,
-            loss: progress.few_shot.as_ref().map(|result| result.loss),
-            accuracy: progress.few_shot.as_ref().map(|result| result.accuracy),
-            auxiliary_loss: progress.auxiliary.as_ref().map(|result| result.loss),
-            auxiliary_accuracy: progress.auxiliary.as_ref().map(|result| result.accuracy),
-            lambda: progress.lambda,
-            rate: progress.rate,
-            seconds: (time.data + time.steps + time.memory).as_secs_f64(),
-        };
+        let line = Line::new(progress);
         // invariant: a line is plain numbers, which always serialise.
         let text = serde_json::to_string(&line).unwrap();
         fs::OpenOptions::new()
@@ -144,7 +205,13 @@ impl RunDirectory {
             .append(true)
             .open(&path)
             .and_then(|mut file| writeln!(file, "{text}"))
-            .map_err(|source| io("write", &path, source))
+            .map_err(|source| io("write", &path, source))?;
+        self.events.add(line.episode, &line.scalars())
+    }
+
+    /// Writes the model card.
+    pub fn write_card(&self, card: &str) -> Result<(), TrainError> {
+        self.write("model_card.md", card)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), TrainError> {

@@ -15,15 +15,19 @@ use gpn_taxonomy::{HopSearch, Taxonomy};
 use crate::checkpoint::{Checkpoints, Position};
 use crate::config::Config;
 use crate::error::TrainError;
-use crate::memory::Memory;
-use crate::network::{EpisodeShape, Network, StepResult};
+use crate::memory::{Memory, MemoryConfig, MemoryNorm};
+use crate::model_file::{ModelInfo, TrainedModel};
+use crate::network::{EpisodeShape, Network, StepResult, StepTime};
 use crate::pathways::Surroundings;
 use crate::schedule::{Schedule, StepKind};
+use crate::validation::{Validation, ValidationResult};
 
 /// Halving of lists is drawn from streams that training steps do not use otherwise.
 const HALVING: u64 = 1 << 62;
 /// Auxiliary batches likewise.
 const AUXILIARY: u64 = 1 << 61;
+/// The model with the best accuracy on validation tasks, beside the checkpoints.
+const BEST: &str = "best.safetensors";
 
 /// Where the time of training goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,9 +35,19 @@ pub struct TimeSplit {
     /// Waiting for batches.
     pub data: Duration,
     /// Training steps.
-    pub steps: Duration,
+    pub steps: StepTime,
     /// Refreshing the memory.
     pub memory: Duration,
+    /// Validation tasks and checkpoints.
+    pub upkeep: Duration,
+}
+
+impl TimeSplit {
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        let StepTime { backbone, propagation, other } = self.steps;
+        self.data + backbone + propagation + other + self.memory + self.upkeep
+    }
 }
 
 /// Means over the episodes since the last report.
@@ -49,6 +63,8 @@ pub struct Progress {
     pub lambda: f32,
     /// Learning rate.
     pub rate: f64,
+    /// Accuracy on the validation tasks, where they were just evaluated.
+    pub validation: Option<ValidationResult>,
     /// Time since this process began to train.
     pub time: TimeSplit,
 }
@@ -69,6 +85,7 @@ pub struct Trainer {
     network: Network,
     adam: Adam,
     memory: Memory,
+    validation: Option<Validation>,
     position: Position,
     time: TimeSplit,
 }
@@ -92,12 +109,15 @@ impl Trainer {
                 });
             }
         };
+        let counts: Vec<usize> = samples_of.iter().map(Vec::len).collect();
+        let config = config.resolved(&counts);
         let seed = config.train.seed;
         let backbone = config.model.backbone.parse::<BackboneKind>()?.config();
         let network =
             Network::new(&backbone, config.propagation.clone(), input, samples_of.len(), device, seed)?;
         let schedule = Schedule::new(config.schedule.clone(), config.rate, config.train.episodes, seed);
         Ok(Self {
+            validation: Validation::new(&config, &benchmark)?,
             adam: Adam::new(config.optimiser),
             benchmark: Arc::new(benchmark),
             graph: data_set.training_graph,
@@ -121,9 +141,25 @@ impl Trainer {
         &self.memory
     }
 
-    /// Network and memory as they are now.
-    pub fn into_parts(self) -> (Network, Memory, Config, Arc<Benchmark>) {
-        (self.network, self.memory, self.config, self.benchmark)
+    /// The settings, with every interval worked out.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What a file of the model as it is now says beside its tensors.
+    pub fn info(&self) -> ModelInfo {
+        let last = self.position.validation.as_ref();
+        ModelInfo::new(&self.config, &self.network, &self.benchmark, last)
+    }
+
+    /// Writes the model as it is now.
+    pub fn save_model(&self, path: &Path) -> Result<(), TrainError> {
+        TrainedModel::save(path, &self.info(), &self.network, &self.memory)
+    }
+
+    /// Whether there are validation tasks.
+    pub fn validates(&self) -> bool {
+        self.validation.is_some()
     }
 
     /// The benchmark trained on.
@@ -164,30 +200,34 @@ impl Trainer {
         let mut search = HopSearch::new(&self.graph);
         while self.position.episode < self.config.train.episodes {
             let t = self.position.episode;
-            if t.is_multiple_of(self.config.memory.refresh_every) {
-                self.refresh()?;
+            if self.refresh_is_due() && self.position.refreshed_at != Some(t) {
+                self.refresh(self.config.memory.norm)?;
             }
             let started = Instant::now();
             let Some(batch) = loader.next_batch() else { break };
             let batch = batch?;
             self.time.data += started.elapsed();
-            let started = Instant::now();
             let kind = self.step(&batch, &mut search, &mut means)?;
-            self.time.steps += started.elapsed();
+            self.time.steps = self.network.time;
             loader.recycle(batch);
             self.position.episode += 1;
             self.position.few_shot += u64::from(kind == StepKind::FewShot);
+
             let done = self.position.episode;
-            let report = done.is_multiple_of(self.config.train.log_every).then(|| self.report(&mut means));
+            let ended = done == self.config.train.episodes;
+            if ended {
+                // The memory that the model keeps is the one of test time, whatever training used.
+                self.refresh(MemoryNorm::Evaluation)?;
+            }
+            let validate = ended || done.is_multiple_of(self.config.validation.every);
+            let validation = if validate { self.validate(folder)? } else { None };
+            let report = (validation.is_some() || done.is_multiple_of(self.config.train.log_every))
+                .then(|| self.report(&mut means, validation));
             let stop = on_progress(done, report.as_ref()).is_break();
-            if stop
-                || done.is_multiple_of(self.config.train.checkpoint_every)
-                || done == self.config.train.episodes
-            {
-                if done == self.config.train.episodes {
-                    self.refresh()?;
-                }
+            if stop || ended || done.is_multiple_of(self.config.train.checkpoint_every) {
+                let started = Instant::now();
                 checkpoints.save(&self.position, &self.network, &self.adam, &self.memory)?;
+                self.time.upkeep += started.elapsed();
             }
             if stop {
                 break;
@@ -196,21 +236,70 @@ impl Trainer {
         Ok(())
     }
 
+    fn refresh_is_due(&self) -> bool {
+        self.position.episode.is_multiple_of(self.config.memory.refresh_every)
+    }
+
+    /// Evaluates the validation tasks, and keeps the model in `folder` if it is the best so far.
+    fn validate(&mut self, folder: &Path) -> Result<Option<ValidationResult>, TrainError> {
+        let Some(validation) = self.validation.take() else { return Ok(None) };
+        let as_tested =
+            MemoryConfig { samples: 0, norm: MemoryNorm::Evaluation, ..self.config.memory.clone() };
+        let fresh = self.position.refreshed_at == Some(self.position.episode);
+        let mut stale = None;
+        if !fresh && self.refresh_is_due() && self.config.memory == as_tested {
+            // The refresh that the next episode would begin with.
+            self.refresh(MemoryNorm::Evaluation)?;
+        } else if !fresh || self.config.memory != as_tested {
+            // Validation changes nothing in the course of training: this memory is put back afterwards.
+            stale = Some((self.memory.clone(), self.position.clone()));
+            self.refresh_with(&as_tested)?;
+        }
+        let started = Instant::now();
+        let pathways = &self.config.pathways;
+        let result = validation.run(&mut self.network, &self.memory, pathways, &self.benchmark)?;
+        self.validation = Some(validation);
+        let best = self.position.best.is_none_or(|best| result.propagated().mean > best);
+        self.position.validation = Some(result.clone());
+        if best {
+            std::fs::create_dir_all(folder).map_err(|source| TrainError::Io {
+                action: "create",
+                path: folder.to_owned(),
+                source,
+            })?;
+            self.save_model(&folder.join(BEST))?;
+        }
+        if let Some((memory, position)) = stale {
+            self.memory = memory;
+            self.position = Position { validation: Some(result.clone()), ..position };
+        }
+        if best {
+            self.position.best = Some(result.propagated().mean);
+        }
+        self.time.upkeep += started.elapsed();
+        Ok(Some(result))
+    }
+
     fn checkpoints(&self, folder: &Path) -> Checkpoints {
         Checkpoints::new(folder.to_owned(), self.config.train.keep_checkpoints)
     }
 
-    fn refresh(&mut self) -> Result<(), TrainError> {
+    fn refresh(&mut self, norm: MemoryNorm) -> Result<(), TrainError> {
+        self.refresh_with(&MemoryConfig { norm, ..self.config.memory.clone() })
+    }
+
+    fn refresh_with(&mut self, config: &MemoryConfig) -> Result<(), TrainError> {
         let started = Instant::now();
         self.memory.refresh(
             &mut self.network.embedder,
             self.benchmark.store(),
             &self.samples_of,
-            &self.config.memory,
+            config,
             self.config.train.seed,
             self.position.refreshes,
         )?;
         self.position.refreshes += 1;
+        self.position.refreshed_at = Some(self.position.episode);
         self.time.memory += started.elapsed();
         Ok(())
     }
@@ -230,10 +319,13 @@ impl Trainer {
                 Ok(StepKind::Auxiliary)
             }
             Tag::FewShot(task) => {
+                let started = Instant::now();
                 let surroundings = self.config.train.propagate.then(|| self.surroundings(task, t, search));
+                self.network.time.propagation += started.elapsed();
                 let shape = EpisodeShape {
                     way: task.classes.len(),
                     shot: task.support[0].len(),
+                    rest: if task.has_rest() { task.support[task.classes.len()].len() } else { 0 },
                     lambda: self.schedule.lambda(t),
                     tree: self.config.pathways.spanning_tree,
                     through_prototypes: self.config.train.through_prototypes,
@@ -259,7 +351,7 @@ impl Trainer {
         Surroundings::in_training(&self.graph, &task.classes, self.config.propagation.steps, halve, search)
     }
 
-    fn report(&self, means: &mut Means) -> Progress {
+    fn report(&self, means: &mut Means, validation: Option<ValidationResult>) -> Progress {
         let t = self.position.episode;
         let Means { few_shot, auxiliary } = std::mem::take(means);
         Progress {
@@ -268,6 +360,7 @@ impl Trainer {
             auxiliary: auxiliary.mean(),
             lambda: self.schedule.lambda(t),
             rate: self.schedule.rate(t, self.position.few_shot),
+            validation,
             time: self.time,
         }
     }
@@ -293,8 +386,7 @@ impl Trainer {
             }
             StepKind::FewShot => {
                 let task = sampler.task(t)?;
-                let samples = task.support.iter().chain(&task.query).flatten().copied().collect();
-                Ok(Plan { samples, tag: Tag::FewShot(task) })
+                Ok(Plan { samples: task.samples().collect(), tag: Tag::FewShot(task) })
             }
         };
         let config = LoaderConfig {

@@ -71,12 +71,10 @@ fn pack_images(
     let mut writer =
         RowWriter::create(&folder.join(IMAGES), Element::U8, &[size as usize, size as usize, 3])?;
     let mut packed = Packed { info: StoreInfo::Images { size }, origin: Vec::new(), broken: Vec::new() };
-    let mut chunk = vec![0; CHUNK * pixels];
-    for start in (0..total).step_by(CHUNK) {
-        let end = (start + CHUNK).min(total);
-        let results: Vec<Result<(), DataError>> = chunk
+    let decode = |start: usize, chunk: &mut [u8]| -> Vec<Result<(), DataError>> {
+        chunk
             .par_chunks_exact_mut(pixels)
-            .take(end - start)
+            .take(total - start)
             .enumerate()
             .map_init(
                 || EvalTransform::whole(size),
@@ -86,20 +84,36 @@ fn pack_images(
                     Ok(square.as_mut().map_err(|error| error.clone())?.apply(view, out)?)
                 },
             )
-            .collect();
+            .collect()
+    };
+    let mut write = |start: usize, chunk: &[u8], results: Vec<Result<(), DataError>>| {
+        // Neighbouring rows go to the file in one piece.
+        let (mut from, end) = (0, results.len());
         for (offset, result) in results.into_iter().enumerate() {
             match result {
-                Ok(()) => {
-                    writer.write(&chunk[offset * pixels..][..pixels])?;
-                    packed.origin.push((start + offset) as u32);
-                }
+                Ok(()) => packed.origin.push((start + offset) as u32),
                 Err(error @ DataError::BrokenImage { .. }) if !strict => {
                     packed.broken.push(error.to_string());
+                    writer.write(&chunk[from * pixels..offset * pixels])?;
+                    from = offset + 1;
                 }
                 Err(error) => return Err(error),
             }
         }
-        on_progress(end, total);
+        writer.write(&chunk[from * pixels..end * pixels])
+    };
+    // One chunk is decoded while the one before it is written.
+    let (mut next, mut last) = (vec![0; CHUNK * pixels], vec![0; CHUNK * pixels]);
+    let mut decoded = Vec::new();
+    for start in (0..=total.next_multiple_of(CHUNK)).step_by(CHUNK) {
+        let before = std::mem::take(&mut decoded);
+        let write_last = || write(start.saturating_sub(CHUNK), &last, before);
+        let decode_next = || if start < total { decode(start, &mut next) } else { Vec::new() };
+        let (written, results) = rayon::join(write_last, decode_next);
+        written?;
+        decoded = results;
+        std::mem::swap(&mut next, &mut last);
+        on_progress(start.min(total), total);
     }
     writer.finish()?;
     Ok(packed)

@@ -1,6 +1,7 @@
 //! Encoded images to RGB pixels.
 //!
-//! JPEG goes straight to `zune-jpeg`; PNG, WebP, BMP and GIF (its first frame) go through the `image` crate.
+//! Baseline JPEG is decoded by [`jpeg`], pixel by pixel as libjpeg does it; other JPEG (progressive, CMYK, damaged in
+//! part) goes to `zune-jpeg`; PNG, WebP, BMP and GIF (its first frame) go through the `image` crate.
 //! Whatever the file holds (grey, palette, CMYK, YCCK, 16 bits), RGB with 8 bits comes out. Transparency is
 //! dropped, not blended: the stored colours count, as with Pillow's `convert("RGB")`. The orientation noted
 //! in Exif data is applied.
@@ -14,6 +15,7 @@ use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
+use super::jpeg;
 use crate::DataError;
 
 /// Images with more pixels are refused before memory is taken.
@@ -98,6 +100,30 @@ fn check_size(
 }
 
 fn decode_jpeg(bytes: &[u8]) -> Result<RgbImage, String> {
+    let accept = |width, height| {
+        check_size(width as u64, height as u64, bytes.len(), JPEG_PIXELS).is_ok() && has_end_marker(bytes)
+    };
+    match jpeg::decode(bytes, accept) {
+        Some(found) => upright(found.width as u32, found.height as u32, found.pixels, found.exif),
+        None => decode_other_jpeg(bytes),
+    }
+}
+
+/// Turns decoded pixels as Exif data tells.
+fn upright(width: u32, height: u32, pixels: Vec<u8>, exif: Option<&[u8]>) -> Result<RgbImage, String> {
+    const OTHER_SIZE: &str = "the decoder gave another size";
+    match exif.and_then(Orientation::from_exif_chunk) {
+        None | Some(Orientation::NoTransforms) => {
+            RgbImage::new(width, height, pixels).ok_or(OTHER_SIZE.into())
+        }
+        Some(orientation) => {
+            let image = image::RgbImage::from_raw(width, height, pixels).ok_or(OTHER_SIZE)?;
+            Ok(oriented(image.into(), orientation))
+        }
+    }
+}
+
+fn decode_other_jpeg(bytes: &[u8]) -> Result<RgbImage, String> {
     let options = DecoderOptions::default()
         .set_strict_mode(false)
         .set_max_width(usize::from(u16::MAX))
@@ -112,14 +138,7 @@ fn decode_jpeg(bytes: &[u8]) -> Result<RgbImage, String> {
         return Err("the file is cut short (no end-of-image marker)".into());
     }
     let pixels = decoder.decode().map_err(|e| e.to_string())?;
-    let image = RgbImage::new(width as u32, height as u32, pixels).ok_or("the decoder gave another size")?;
-    match decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif)) {
-        None | Some(Orientation::NoTransforms) => Ok(image),
-        Some(orientation) => {
-            let buffer = image::RgbImage::from_raw(image.width, image.height, image.pixels);
-            Ok(oriented(buffer.ok_or("the decoder gave another size")?.into(), orientation))
-        }
-    }
+    upright(width as u32, height as u32, pixels, decoder.exif().map(Vec::as_slice))
 }
 
 /// Whether an end-of-image marker follows the start of the first scan. Thumbnails inside header segments

@@ -3,6 +3,7 @@
 pub mod archive;
 pub mod element;
 pub mod image;
+mod jpeg;
 pub(crate) mod map;
 pub mod natural;
 pub mod npy;

@@ -1,4 +1,6 @@
 //! Fixed tasks as JSON: a list of `{"classes": [..], "support": [[..], ..], "query": [[..], ..]}`.
+//!
+//! A task with one more list of support and query samples than classes has the answer "other".
 
 use std::path::Path;
 
@@ -21,17 +23,17 @@ pub fn read_tasks(path: &Path) -> Result<Vec<Task>, DataError> {
         if way < 2 {
             return Err(invalid(format!("task {number} has {way} classes; a task needs at least 2")));
         }
-        if task.support.len() != way || task.query.len() != way {
+        let (support, query) = (task.support.len(), task.query.len());
+        if support != query || !(way..=way + 1).contains(&support) {
             return Err(invalid(format!(
-                "task {number} has {way} classes but {} support and {} query lists; give one of each per class",
-                task.support.len(),
-                task.query.len()
+                "task {number} has {way} classes but {support} support and {query} query lists; give one of each \
+                 per class, and one more for \"other\" if that is an answer"
             )));
         }
-        if let Some(class) = (0..way).find(|&class| task.support[class].is_empty()) {
+        if let Some(answer) = task.support.iter().position(Vec::is_empty) {
+            let class = task.classes.get(answer).map_or("other".into(), u32::to_string);
             return Err(invalid(format!(
-                "task {number} has no support sample for its class {}; give at least one",
-                task.classes[class]
+                "task {number} has no support sample for its class {class}; give at least one"
             )));
         }
     }
@@ -69,7 +71,10 @@ mod tests {
             support: vec![vec![1], vec![2]],
             query: vec![vec![3, 4], vec![]],
         };
-        let tasks = vec![task(0), task(7)];
+        let mut with_rest = task(3);
+        with_rest.support.push(vec![5]);
+        with_rest.query.push(vec![6]);
+        let tasks = vec![task(0), task(7), with_rest];
         write_tasks(&path, &tasks).unwrap();
         assert_eq!(read_tasks(&path).unwrap(), tasks);
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 use super::pool::{LeftOut, TaskPool};
+use super::rest::Outsiders;
 use crate::rng::{Purpose, Stream};
 
 /// How the classes of a task are chosen.
@@ -49,6 +50,8 @@ pub struct TaskConfig {
     pub hops: usize,
     /// How snowball sampling weighs candidates.
     pub snowball: SnowballRule,
+    /// Labelled samples of the answer "other", from classes outside the task; 0 for no such answer.
+    pub rest: usize,
 }
 
 impl Default for TaskConfig {
@@ -60,6 +63,7 @@ impl Default for TaskConfig {
             sampling: Sampling::default(),
             hops: 5,
             snowball: SnowballRule::default(),
+            rest: 0,
         }
     }
 }
@@ -138,13 +142,14 @@ pub struct TaskSampler {
     classes: Vec<Candidate>,
     left_out: Vec<LeftOut>,
     reach: Option<Reach>,
+    outsiders: Option<Outsiders>,
 }
 
 #[derive(Debug)]
-struct Candidate {
+pub(super) struct Candidate {
     index: u32,
-    node: Node,
-    samples: Vec<u32>,
+    pub(super) node: Node,
+    pub(super) samples: Vec<u32>,
 }
 
 /// Which candidates are near which.
@@ -172,9 +177,11 @@ impl TaskSampler {
         }
         let needed = shot + queries;
         let (usable, left_out) = pool.with_samples(needed);
-        if usable.len() < way {
+        // The answer "other" needs a class outside the task.
+        let classes_needed = way + usize::from(config.rest > 0);
+        if usable.len() < classes_needed {
             return Err(SamplerError::TooFewClasses {
-                way,
+                way: classes_needed,
                 needed,
                 total: pool.classes.len(),
                 description: pool.description.clone(),
@@ -187,7 +194,9 @@ impl TaskSampler {
             .map(|class| Candidate { index: class.index, node: class.node, samples: class.samples.clone() })
             .collect();
         let reach = (config.sampling != Sampling::Random).then(|| Reach::new(pool, &classes, config.hops));
-        let sampler = Self { config, seed, description: pool.description.clone(), classes, left_out, reach };
+        let outsiders = (config.rest > 0).then(|| Outsiders::new(&pool.graph));
+        let description = pool.description.clone();
+        let sampler = Self { config, seed, description, classes, left_out, reach, outsiders };
         sampler.task(0)?;
         Ok(sampler)
     }
@@ -206,17 +215,23 @@ impl TaskSampler {
     pub fn task(&self, index: u64) -> Result<Task, SamplerError> {
         let mut stream = Stream::new(self.seed, Purpose::Task, index);
         let chosen = self.classes_of(&mut stream)?;
-        let TaskConfig { shot, queries, .. } = self.config;
+        let TaskConfig { shot, queries, rest, .. } = self.config;
         let mut task = Task {
             classes: Vec::with_capacity(chosen.len()),
             support: Vec::with_capacity(chosen.len()),
             query: Vec::with_capacity(chosen.len()),
         };
-        for class in chosen {
+        for &class in &chosen {
             let class = &self.classes[class as usize];
             let mut support = stream.choose(&class.samples, shot + queries);
             let query = support.split_off(shot);
             task.classes.push(class.index);
+            task.support.push(support);
+            task.query.push(query);
+        }
+        if let Some(outsiders) = &self.outsiders {
+            let mut support = outsiders.draw(&self.classes, &chosen, rest + queries, &mut stream);
+            let query = support.split_off(rest);
             task.support.push(support);
             task.query.push(query);
         }
@@ -407,6 +422,27 @@ mod tests {
                     assert_eq!((support.len(), query.len(), samples.len()), (2, 3, 5));
                     assert!(samples.iter().all(|sample| sample / 1000 == *class));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_answer_other_has_samples_of_no_target() {
+        let mut pool = pool(6, |_| 9);
+        // A coarse class above the first family.
+        let node = pool.graph.find("family0").unwrap();
+        pool.classes.push(PoolClass { index: 12, node, samples: (12_000..12_009).collect() });
+        let sampler = TaskSampler::new(&pool, TaskConfig { rest: 4, ..config(Sampling::Random) }, 1).unwrap();
+        for index in 0..100 {
+            let task = sampler.task(index).unwrap();
+            assert!(task.has_rest() && task.support.len() == 5 && task.query.len() == 5);
+            let others: HashSet<u32> = task.support[4].iter().chain(&task.query[4]).copied().collect();
+            assert_eq!(others.len(), 7, "no sample twice");
+            for class in others.iter().map(|sample| sample / 1000) {
+                assert!(!task.classes.contains(&class));
+                let above_a_target = class == 12 && task.classes.iter().any(|&target| target < 6);
+                let below_a_target = task.classes.contains(&12) && class < 6;
+                assert!(!above_a_target && !below_a_target, "{class} in {:?}", task.classes);
             }
         }
     }

@@ -10,9 +10,9 @@ mod product;
 pub use adam::Adam;
 pub use distance::{squared_distances, squared_distances_backward};
 pub use loss::cross_entropy;
+pub use product::Product;
 
 use crate::error::{KernelError, check_len};
-use product::Product;
 
 /// `y = x W' + b` for `x: [n, dim]`, `weight: [out, dim]`, `bias: [out]`, `y: [n, out]`.
 pub fn forward(

@@ -5,14 +5,21 @@ use rayon::prelude::*;
 use crate::simd::{Kernel, Simd, Vector};
 use crate::tile::{Strides, accumulate, store};
 
-/// `c[i][j] = sum over k < steps of a[i * a_row + k * a_step] * b[k * columns + j]`
-pub(super) struct Product<'a> {
-    pub(super) a: &'a [f32],
-    pub(super) a_row: usize,
-    pub(super) a_step: usize,
-    pub(super) b: &'a [f32],
-    pub(super) steps: usize,
-    pub(super) columns: usize,
+/// A product of two matrices: `c[i][j] = sum over k < steps of a[i * a_row + k * a_step] * b[k * columns + j]`.
+#[derive(Clone, Copy)]
+pub struct Product<'a> {
+    /// Values of the first matrix.
+    pub a: &'a [f32],
+    /// From a row of `a` to the next.
+    pub a_row: usize,
+    /// From a summed value in a row of `a` to the next.
+    pub a_step: usize,
+    /// The second matrix, `[steps, columns]`.
+    pub b: &'a [f32],
+    /// Terms of each sum.
+    pub steps: usize,
+    /// Columns of `b` and of the result.
+    pub columns: usize,
 }
 
 /// Rows of the result that one task computes.
@@ -20,7 +27,10 @@ const ROWS_PER_TASK: usize = 32;
 
 impl Product<'_> {
     /// Writes every row of `c`. Each value is summed by one thread, so threads do not change it.
-    pub(super) fn run(&self, c: &mut [f32]) {
+    ///
+    /// # Panics
+    /// If `a` or `b` is shorter than the product needs.
+    pub fn run(&self, c: &mut [f32]) {
         if c.is_empty() {
             return;
         }

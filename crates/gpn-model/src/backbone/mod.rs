@@ -128,13 +128,16 @@ impl BackboneConfig {
                 positive("length of the given embeddings", len)?;
                 Ok(len)
             }
-            (Self::Mlp(_) | Self::Identity, InputShape::Image { height, width }) => {
-                Err(ModelError::WrongInput {
-                    backbone: self.name(),
-                    takes: "embeddings",
-                    given: format!("images of {height}x{width}"),
-                })
+            (Self::Identity, InputShape::Image { height, width }) => {
+                positive("height of the images", height)?;
+                positive("width of the images", width)?;
+                Ok(3 * height * width)
             }
+            (Self::Mlp(_), InputShape::Image { height, width }) => Err(ModelError::WrongInput {
+                backbone: self.name(),
+                takes: "embeddings",
+                given: format!("images of {height}x{width}"),
+            }),
             (_, InputShape::Embedding { len }) => Err(ModelError::WrongInput {
                 backbone: self.name(),
                 takes: "images",
@@ -167,6 +170,7 @@ mod tests {
         assert_eq!([32, 64, 84, 112].map(|size| len(BackboneKind::ResNet08, size)), [64, 256, 256, 576]);
         assert_eq!([32, 64, 84].map(|size| len(BackboneKind::Conv4, size)), [256, 1024, 1600]);
         assert_eq!(len(BackboneKind::ResNet12, 84), 640);
+        assert_eq!(len(BackboneKind::Identity, 8), 192, "the pixels themselves");
     }
 
     #[test]
@@ -175,7 +179,7 @@ mod tests {
         let small = InputShape::Image { height: 28, width: 64 };
         assert!(error(BackboneKind::ResNet20, small).contains("at least 29x29, got 28x64"));
         assert!(error(BackboneKind::Conv4, InputShape::Embedding { len: 8 }).contains("takes images"));
-        assert!(error(BackboneKind::Identity, small).contains("takes embeddings"));
+        assert!(error(BackboneKind::Mlp, small).contains("takes embeddings"));
         let none = BackboneConfig::Mlp(MlpConfig { layers: vec![] });
         assert!(none.embedding_len(InputShape::Embedding { len: 8 }).is_err());
     }

@@ -144,8 +144,8 @@ impl Weights {
                     cosines[edge].backward_first(g, key, query, row_mut(&mut key_grads, r, hidden));
                     cosines[edge].backward_second(g, key, query, row_mut(&mut query_grads, s, hidden));
                 }
-                matmul::add_gt_x(&key_grads, ends.receivers, hidden, ends.dim, &mut param_grads[1]);
-                matmul::add_gt_x(&query_grads, ends.senders, hidden, ends.dim, &mut param_grads[0]);
+                matmul::gt_x(&key_grads, ends.receivers, hidden, ends.dim, &mut param_grads[1]);
+                matmul::gt_x(&query_grads, ends.senders, hidden, ends.dim, &mut param_grads[0]);
                 matmul::add_g_w(&key_grads, params[1], hidden, ends.dim, receiver_grads);
                 matmul::add_g_w(&query_grads, params[0], hidden, ends.dim, sender_grads);
             }
@@ -165,8 +165,8 @@ impl Weights {
                         query_grads[s * hidden + unit] += unit_grad;
                     }
                 }
-                matmul::add_gt_x(&key_grads, ends.receivers, hidden, ends.dim, &mut param_grads[0]);
-                matmul::add_gt_x(&query_grads, ends.senders, hidden, ends.dim, &mut param_grads[2]);
+                matmul::gt_x(&key_grads, ends.receivers, hidden, ends.dim, &mut param_grads[0]);
+                matmul::gt_x(&query_grads, ends.senders, hidden, ends.dim, &mut param_grads[2]);
                 matmul::add_g_w(&key_grads, params[0], hidden, ends.dim, receiver_grads);
                 matmul::add_g_w(&query_grads, params[2], hidden, ends.dim, sender_grads);
             }

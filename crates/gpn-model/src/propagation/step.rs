@@ -1,5 +1,7 @@
 //! One step of propagation over all heads, forward and backward.
 
+use rayon::prelude::*;
+
 use super::Influence;
 use super::attention::{self, Ends, LocalEdges, Weights};
 use super::config::{Gate, PropagationConfig};
@@ -51,6 +53,14 @@ struct HeadTape {
     gates: Vec<Opening>,
 }
 
+/// Gradients that one head adds to prototypes: of the listening nodes, of the speaking nodes, and of the first
+/// prototypes of the listening nodes.
+struct HeadGrads {
+    receiving: Vec<f32>,
+    sending: Vec<f32>,
+    first: Vec<f32>,
+}
+
 impl<'a> Step<'a> {
     /// Writes the new prototypes of the receivers into `next`, `[nodes, dim]`.
     pub(super) fn forward(self, next: &mut [f32]) -> StepTape {
@@ -65,34 +75,37 @@ impl<'a> Step<'a> {
         }
         let (receiving, sending) = (self.gathered(&listening), self.gathered(&speaking));
         let ends = Ends { receivers: &receiving, senders: &sending, dim, edges: &edges };
+        let heads: Vec<HeadTape> =
+            (0..config.heads).into_par_iter().map(|head| self.head_forward(head, &listening, ends)).collect();
+        // Heads are added in their order, whichever thread made them.
         let share = 1.0 / config.heads as f32;
-        let heads = (0..config.heads)
-            .map(|head| {
-                let (attention_params, gate_params) = self.head(head);
-                let attention = Weights::new(config, ends, attention_params);
-                let mut messages = vec![0.0; receiving.len()];
-                let mut gates = Vec::with_capacity(listening.len());
-                for (r, &receiver) in listening.iter().enumerate() {
-                    let message = &mut messages[r * dim..][..dim];
-                    for edge in edges.of(r) {
-                        add_scaled(
-                            message,
-                            attention.weight[edge],
-                            &sending[edges.sender[edge] * dim..][..dim],
-                        );
-                    }
-                    let own = &receiving[r * dim..][..dim];
-                    let heard = Messages { own, neighbours: message, first: row(self.first, receiver, dim) };
-                    let gate = Opening::new(config, heard, gate_params);
-                    let new = rows(next, receiver, dim);
-                    add_scaled(new, share * gate.own, own);
-                    add_scaled(new, share * gate.neighbours, message);
-                    gates.push(gate);
-                }
-                HeadTape { attention, messages, gates }
-            })
-            .collect();
+        for head in &heads {
+            for (r, &receiver) in listening.iter().enumerate() {
+                let new = rows(next, receiver, dim);
+                add_scaled(new, share * head.gates[r].own, &receiving[r * dim..][..dim]);
+                add_scaled(new, share * head.gates[r].neighbours, &head.messages[r * dim..][..dim]);
+            }
+        }
         StepTape { listening, speaking, edges, heads }
+    }
+
+    fn head_forward(&self, head: usize, listening: &[u32], ends: Ends<'_>) -> HeadTape {
+        let Self { config, dim, .. } = *self;
+        let (attention_params, gate_params) = self.head(head);
+        let attention = Weights::new(config, ends, attention_params);
+        let mut messages = vec![0.0; ends.receivers.len()];
+        let mut gates = Vec::with_capacity(listening.len());
+        for (r, &receiver) in listening.iter().enumerate() {
+            let message = &mut messages[r * dim..][..dim];
+            for edge in ends.edges.of(r) {
+                let sender = ends.edges.sender[edge] * dim;
+                add_scaled(message, attention.weight[edge], &ends.senders[sender..][..dim]);
+            }
+            let own = &ends.receivers[r * dim..][..dim];
+            let heard = Messages { own, neighbours: message, first: row(self.first, receiver, dim) };
+            gates.push(Opening::new(config, heard, gate_params));
+        }
+        HeadTape { attention, messages, gates }
     }
 
     /// The gradients for a gradient `grads` of the step's result, added to those of the last step's prototypes, of the
@@ -112,52 +125,66 @@ impl<'a> Step<'a> {
         }
         let (receiving, sending) = (self.gathered(&tape.listening), self.gathered(&tape.speaking));
         let ends = Ends { receivers: &receiving, senders: &sending, dim, edges: &tape.edges };
-        let mut receiving_grads = vec![0.0; receiving.len()];
-        let mut sending_grads = vec![0.0; sending.len()];
+        let (each, mut rest) = (self.params.len() / config.heads, param_grads);
+        let parts: Vec<&mut [Vec<f32>]> =
+            (0..config.heads).map(|_| rest.split_off_mut(..each).unwrap_or_default()).collect();
+        let of_heads: Vec<HeadGrads> = parts
+            .into_par_iter()
+            .zip(&tape.heads)
+            .enumerate()
+            .map(|(head, (param_grads, made))| self.head_backward(head, tape, made, ends, grads, param_grads))
+            .collect();
+        // Heads are added in their order, whichever thread made them.
+        for head in &of_heads {
+            add_rows(level_grads, &tape.listening, &head.receiving, dim);
+            add_rows(level_grads, &tape.speaking, &head.sending, dim);
+            add_rows(first_grads, &tape.listening, &head.first, dim);
+        }
+    }
+
+    fn head_backward(
+        &self,
+        head: usize,
+        tape: &StepTape,
+        made: &HeadTape,
+        ends: Ends<'_>,
+        grads: &[f32],
+        param_grads: &mut [Vec<f32>],
+    ) -> HeadGrads {
+        let Self { config, dim, .. } = *self;
+        let (attention_params, gate_params) = self.head(head);
+        let (attention_grads, gate_grads) = param_grads.split_at_mut(attention_params.len());
+        let mut receiving = vec![0.0; ends.receivers.len()];
+        let mut sending = vec![0.0; ends.senders.len()];
+        let mut first = vec![0.0; ends.receivers.len()];
         let mut message_grad = vec![0.0; dim];
+        let mut weight_grads = vec![0.0; tape.edges.sender.len()];
         let share = 1.0 / config.heads as f32;
-        for (head, made) in tape.heads.iter().enumerate() {
-            let (attention_params, gate_params) = self.head(head);
-            let (attention_grads, gate_grads) =
-                param_grads[self.head_range(head)].split_at_mut(attention_params.len());
-            let mut weight_grads = vec![0.0; tape.edges.sender.len()];
-            for (r, &receiver) in tape.listening.iter().enumerate() {
-                let (own, message) = (&receiving[r * dim..][..dim], &made.messages[r * dim..][..dim]);
-                let (gate, grad) = (&made.gates[r], row(grads, receiver, dim));
-                let own_grad = &mut receiving_grads[r * dim..][..dim];
-                add_scaled(own_grad, share * gate.own, grad);
-                message_grad.fill(0.0);
-                add_scaled(&mut message_grad, share * gate.neighbours, grad);
-                gate.backward(
-                    config,
-                    [share * dot(grad, own), share * dot(grad, message)],
-                    Messages { own, neighbours: message, first: row(self.first, receiver, dim) },
-                    &mut MessageGrads {
-                        own: own_grad,
-                        neighbours: &mut message_grad,
-                        first: rows(first_grads, receiver, dim),
-                    },
-                    gate_params,
-                    gate_grads,
-                );
-                for edge in tape.edges.of(r) {
-                    let sender = tape.edges.sender[edge] * dim;
-                    weight_grads[edge] = dot(&message_grad, &sending[sender..][..dim]);
-                    add_scaled(
-                        &mut sending_grads[sender..][..dim],
-                        made.attention.weight[edge],
-                        &message_grad,
-                    );
-                }
-            }
-            let end_grads = [&mut receiving_grads[..], &mut sending_grads[..]];
-            made.attention.backward(config, ends, attention_params, weight_grads, end_grads, attention_grads);
-        }
-        for (nodes, gathered) in [(&tape.listening, &receiving_grads), (&tape.speaking, &sending_grads)] {
-            for (&node, grad) in nodes.iter().zip(gathered.chunks_exact(dim)) {
-                add_scaled(rows(level_grads, node, dim), 1.0, grad);
+        for (r, &receiver) in tape.listening.iter().enumerate() {
+            let here = r * dim..(r + 1) * dim;
+            let (own, message) = (&ends.receivers[here.clone()], &made.messages[here.clone()]);
+            let (gate, grad) = (&made.gates[r], row(grads, receiver, dim));
+            let own_grad = &mut receiving[here.clone()];
+            add_scaled(own_grad, share * gate.own, grad);
+            message_grad.fill(0.0);
+            add_scaled(&mut message_grad, share * gate.neighbours, grad);
+            gate.backward(
+                config,
+                [share * dot(grad, own), share * dot(grad, message)],
+                Messages { own, neighbours: message, first: row(self.first, receiver, dim) },
+                &mut MessageGrads { own: own_grad, neighbours: &mut message_grad, first: &mut first[here] },
+                gate_params,
+                gate_grads,
+            );
+            for edge in tape.edges.of(r) {
+                let sender = tape.edges.sender[edge] * dim;
+                weight_grads[edge] = dot(&message_grad, &ends.senders[sender..][..dim]);
+                add_scaled(&mut sending[sender..][..dim], made.attention.weight[edge], &message_grad);
             }
         }
+        let end_grads = [&mut receiving[..], &mut sending[..]];
+        made.attention.backward(config, ends, attention_params, weight_grads, end_grads, attention_grads);
+        HeadGrads { receiving, sending, first }
     }
 
     /// The parameters of a head: those of its attention and those of its gate.
@@ -224,4 +251,11 @@ fn row(matrix: &[f32], node: u32, dim: usize) -> &[f32] {
 
 fn rows(matrix: &mut [f32], node: u32, dim: usize) -> &mut [f32] {
     &mut matrix[node as usize * dim..][..dim]
+}
+
+/// Adds row i of `gathered` to the row of `nodes[i]`.
+fn add_rows(matrix: &mut [f32], nodes: &[u32], gathered: &[f32], dim: usize) {
+    for (&node, values) in nodes.iter().zip(gathered.chunks_exact(dim)) {
+        add_scaled(rows(matrix, node, dim), 1.0, values);
+    }
 }

@@ -150,6 +150,7 @@ fn episode_parity() {
         let sorted = |classes: &[u32]| classes.iter().copied().collect::<std::collections::BTreeSet<_>>();
         assert_eq!(sorted(&surroundings.classes), sorted(&nodes), "{}", what("nodes"));
         let shape = EpisodeShape {
+            rest: 0,
             way,
             shot,
             lambda: case.values("lam")[0],

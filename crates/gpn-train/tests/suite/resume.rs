@@ -8,7 +8,7 @@ use gpn_data::benchmark::{Benchmark, BuildConfig, build};
 use gpn_data::source::{Source as _, SyntheticSource};
 use gpn_data::synthetic::SyntheticConfig;
 use gpn_model::Device;
-use gpn_train::{Config, ModelInfo, TrainedModel, Trainer};
+use gpn_train::{Config, TrainedModel, Trainer};
 
 /// A small benchmark of drawn images, built once.
 pub(crate) fn benchmark() -> Benchmark {
@@ -35,6 +35,9 @@ pub(crate) fn config() -> Config {
         "memory.samples=3",
         "train.workers=2",
         "pathways.halve_lists=true",
+        "validation.tasks=5",
+        "validation.every=12",
+        "task.rest=2",
     ] {
         config = config.with_setting(setting).unwrap();
     }
@@ -53,13 +56,10 @@ fn trained(folder: &Path, stops: &[u64]) -> Vec<u8> {
         };
         trainer.run(folder, stop_at).unwrap();
         if trainer.position().episode == trainer.episodes() {
-            let (network, memory, config, benchmark) = trainer.into_parts();
             let path = folder.join("model.safetensors");
-            let info = ModelInfo::new(&config, &network, &benchmark);
-            TrainedModel::save(&path, &info, &network, &memory).unwrap();
+            trainer.save_model(&path).unwrap();
             let read = TrainedModel::read(&path, &Device::cpu()).unwrap();
-            assert_eq!(read.info, info);
-            assert_eq!(read.memory, memory);
+            assert!(read.info == trainer.info() && &read.memory == trainer.memory());
             return std::fs::read(path).unwrap();
         }
     }
@@ -84,7 +84,9 @@ fn old_checkpoints_are_removed() {
     trained(scratch.path(), &[3, 9]);
     let kept = std::fs::read_dir(scratch.path())
         .unwrap()
-        .filter(|entry| entry.as_ref().unwrap().file_name() != "model.safetensors")
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with(|first: char| first.is_ascii_digit()))
         .count();
+    assert!(scratch.path().join("best.safetensors").is_file());
     assert_eq!(kept, config().train.keep_checkpoints);
 }

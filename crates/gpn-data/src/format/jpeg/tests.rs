@@ -1,0 +1,99 @@
+//! Files with the pixels that libjpeg makes of them, and the same files damaged.
+
+use npyz::npz::NpzArchive;
+
+use super::*;
+
+/// A file of the fixture.
+struct File {
+    name: String,
+    bytes: Vec<u8>,
+    /// `[height, width, 3]`.
+    shape: Vec<usize>,
+    pixels: Vec<u8>,
+}
+
+fn files() -> Vec<File> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/jpeg.npz");
+    let mut archive = NpzArchive::open(path).unwrap();
+    let names: Vec<String> =
+        archive.array_names().filter_map(|name| name.strip_suffix("/file")).map(str::to_owned).collect();
+    let mut array = |name: String| {
+        let array = archive.by_name(&name).unwrap().unwrap();
+        let shape: Vec<usize> = array.shape().iter().map(|&length| length as usize).collect();
+        (shape, array.into_vec::<u8>().unwrap())
+    };
+    names
+        .into_iter()
+        .map(|name| {
+            let (_, bytes) = array(format!("{name}/file"));
+            let (shape, pixels) = array(format!("{name}/pixels"));
+            File { name, bytes, shape, pixels }
+        })
+        .collect()
+}
+
+#[test]
+fn pixels_are_those_of_libjpeg() {
+    let files = files();
+    assert_eq!(files.len(), 18);
+    for File { name, bytes, shape, pixels } in files {
+        let decoded = decode(&bytes, |_, _| true).unwrap_or_else(|| panic!("{name} is not decoded"));
+        assert_eq!([decoded.height, decoded.width, 3], shape[..], "{name}");
+        assert!(decoded.pixels == pixels, "{name}: other pixels");
+    }
+}
+
+#[test]
+fn narrow_vectors_give_the_same_pixels() {
+    for File { name, bytes, shape, pixels } in files() {
+        let planes = scan::decode(&Header::parse(&bytes).unwrap()).unwrap();
+        let mut narrow = vec![0; pixels.len()];
+        colour::fill(&planes, shape[1], &mut narrow);
+        assert!(narrow == pixels, "{name}");
+    }
+}
+
+#[test]
+fn damaged_files_are_declined_or_decoded() {
+    let mut state = 7_u32;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % below
+    };
+    // Sizes grow at most to what a file of some thousand bytes may hold.
+    let accept = |width: usize, height: usize| width * height <= 1 << 20;
+    for File { name, bytes, .. } in files() {
+        for kept in 0..bytes.len() {
+            let scan_is_cut = kept + 3 < bytes.len();
+            assert!(!scan_is_cut || decode(&bytes[..kept], accept).is_none(), "{name} cut to {kept} bytes");
+        }
+        for round in 0..200 {
+            let mut copy = bytes.clone();
+            for _ in 0..=round % 6 {
+                let at = random(copy.len());
+                copy[at] = [copy[at] ^ (1 << random(8)), 0xff, 0, random(256) as u8][random(4)];
+            }
+            if let Some(decoded) = decode(&copy, accept) {
+                assert_eq!(decoded.pixels.len(), decoded.width * decoded.height * 3, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn other_kinds_of_jpeg_are_declined() {
+    let File { bytes, .. } = files().swap_remove(7);
+    let frame = bytes.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+    let changed = |at: usize, to: u8| {
+        let mut copy = bytes.clone();
+        copy[frame + at] = to;
+        decode(&copy, |_, _| true).is_some()
+    };
+    assert!(changed(1, 0xc0) && changed(1, 0xc1));
+    assert!(!changed(1, 0xc2), "progressive");
+    assert!(!changed(1, 0xc9), "arithmetic coding");
+    assert!(!changed(4, 12), "12 bits");
+    assert!(!changed(11, 0x31) && !changed(11, 0x14), "sampling by thirds or quarters");
+    assert!(decode(&bytes, |_, _| false).is_none(), "a size that is not accepted");
+}

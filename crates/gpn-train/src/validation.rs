@@ -1,0 +1,123 @@
+//! Validation tasks: how good the network is on samples of training classes that it never trains on.
+
+use gpn_data::benchmark::{Benchmark, DataSet, Part, Split};
+use gpn_data::task::{Task, TaskConfig, TaskSampler};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::error::TrainError;
+use crate::evaluate::{Embeddings, Hierarchy, Trained, accuracies};
+use crate::memory::Memory;
+use crate::network::Network;
+use crate::pathways::PathwayConfig;
+use crate::statistics::Estimate;
+
+/// Validation tasks do not depend on the seed of a run, so that runs can be compared by them.
+const SEED: u64 = 0x76_61_6c;
+
+/// Settings of validation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ValidationConfig {
+    /// Number of tasks; 0 for no validation. Default 400.
+    pub tasks: u64,
+    /// Episodes between two validations; 0 for about twenty in a run, each after a refresh of the memory. Default 0.
+    pub every: u64,
+}
+
+impl Default for ValidationConfig {
+    fn default() -> Self {
+        Self { tasks: 400, every: 0 }
+    }
+}
+
+/// The weights of the prototype before propagation that validation tries.
+pub const LAMBDAS: [f32; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+
+/// Accuracy on the validation tasks for each of [`LAMBDAS`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValidationResult {
+    /// One for each weight of the prototype before propagation; the first is all propagation, the last none.
+    pub by_lambda: Vec<Estimate>,
+}
+
+impl ValidationResult {
+    /// Accuracy after propagation.
+    pub fn propagated(&self) -> Estimate {
+        self.by_lambda[0]
+    }
+
+    /// Accuracy before propagation.
+    pub fn base(&self) -> Estimate {
+        self.by_lambda[LAMBDAS.len() - 1]
+    }
+
+    /// The weight with the highest accuracy, of equal ones the least.
+    pub fn best_lambda(&self) -> f32 {
+        let mut best = 0;
+        for (place, estimate) in self.by_lambda.iter().enumerate() {
+            if estimate.mean > self.by_lambda[best].mean {
+                best = place;
+            }
+        }
+        LAMBDAS[best]
+    }
+}
+
+/// The validation tasks of a run.
+pub(crate) struct Validation {
+    tasks: Vec<Task>,
+    data_set: DataSet,
+}
+
+impl Validation {
+    /// Tasks over training classes, of their `val` samples. `None` where none is wished or the samples do not suffice for
+    /// tasks of the wished shape with one query a class.
+    pub(crate) fn new(config: &Config, benchmark: &Benchmark) -> Result<Option<Self>, TrainError> {
+        let pool = benchmark.task_pool(Split::Train, Part::Val);
+        let shape = TaskConfig { queries: 1, ..config.task.sampler_config() };
+        let sampler = match TaskSampler::new(&pool, shape, SEED) {
+            Ok(sampler) if config.validation.tasks > 0 => sampler,
+            _ => return Ok(None),
+        };
+        let tasks = (0..config.validation.tasks).map(|index| Ok(sampler.task(index)?));
+        let tasks = tasks.collect::<Result<_, TrainError>>()?;
+        Ok(Some(Self { tasks, data_set: benchmark.data_set(Split::Train) }))
+    }
+
+    /// Evaluates a network on the tasks; their classes are taken as new ones whose place in the graph is known.
+    pub(crate) fn run(
+        &self,
+        network: &mut Network,
+        memory: &Memory,
+        pathways: &PathwayConfig,
+        benchmark: &Benchmark,
+    ) -> Result<ValidationResult, TrainError> {
+        let embeddings = Embeddings::of_tasks(&mut network.embedder, benchmark.store(), &self.tasks)?;
+        let trained = Trained { propagator: &network.propagator, memory, pathways };
+        let rows = accuracies(trained, &self.data_set, &embeddings, &self.tasks, Hierarchy::Known, &LAMBDAS)?;
+        let column = |place: usize| {
+            let Estimate { mean, half_width } =
+                Estimate::of(&rows.iter().map(|row| row[place]).collect::<Vec<_>>());
+            // Four decimals come back from JSON bit for bit, as a resumed run needs them.
+            let [mean, half_width] = [mean, half_width].map(|value| (value * 1e4).round() / 1e4);
+            Estimate { mean, half_width }
+        };
+        Ok(ValidationResult { by_lambda: (0..LAMBDAS.len()).map(column).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_equal_weights_the_least_is_best() {
+        let estimate = |mean| Estimate { mean, half_width: 1.0 };
+        let mut result = ValidationResult { by_lambda: vec![estimate(30.0); LAMBDAS.len()] };
+        assert!(result.best_lambda().abs() < 1e-6);
+        result.by_lambda[4] = estimate(31.0);
+        result.by_lambda[6] = estimate(31.0);
+        assert!((result.best_lambda() - 0.4).abs() < 1e-6);
+    }
+}
