@@ -43,7 +43,7 @@ pub(crate) struct PredictArguments {
     /// Say which classes shaped the prototype of the likeliest class, and by how much.
     #[arg(long)]
     explain: bool,
-    /// Weight of the prototypes before propagation, 0 to 1 [0; 1 for a model trained without propagation].
+    /// Weight of the prototypes before propagation, 0 to 1 [the best on the model's validation tasks; 0 without any].
     #[arg(long, value_parser = share)]
     lambda: Option<f64>,
     /// Form of the output.
