@@ -43,7 +43,7 @@ pub(crate) struct PredictArguments {
     /// Say which classes shaped the prototype of the likeliest class, and by how much.
     #[arg(long)]
     explain: bool,
-    /// Weight of the prototypes before propagation, 0 to 1 [0; 1 for a model trained without propagation].
+    /// Weight of the prototypes before propagation, 0 to 1 [the best on the model's validation tasks; 0 without any].
     #[arg(long, value_parser = share)]
     lambda: Option<f64>,
     /// Form of the output.
@@ -240,8 +240,8 @@ fn labelled(class: &gpn_train::ClassName) -> String {
 fn in_words(relation: Relation) -> &'static str {
     match relation {
         Relation::Own => "its own samples",
-        Relation::Parent => "a parent",
-        Relation::Child => "a child",
+        Relation::Parent => "above it",
+        Relation::Child => "below it",
         Relation::Nearest => "nearest to it",
         Relation::Further => "further away",
     }

@@ -60,9 +60,9 @@ pub struct Guess {
 pub enum Relation {
     /// The class itself: its own samples.
     Own,
-    /// A parent in the graph of the classes at hand.
+    /// A parent, or the nearest class above that has a prototype.
     Parent,
-    /// A child.
+    /// A child, or the nearest class below that has a prototype.
     Child,
     /// A training class near to it, where its place is unknown.
     Nearest,
