@@ -61,6 +61,7 @@ mod imagenet_cut;
 mod leaves_below;
 mod levels;
 mod link;
+mod local_task_graph;
 mod nearest;
 mod neighbours;
 mod read;
@@ -82,6 +83,7 @@ pub use imagenet_cut::imagenet_fall2011;
 pub use leaves_below::{leaf_counts, leaves_below};
 pub use levels::{Levels, levels};
 pub use link::{LinkAs, link};
+pub use local_task_graph::{contracted_task_graph, linked_task_graph};
 pub use nearest::nearest_name;
 pub use neighbours::{HopSearch, NeighbourTable};
 pub use read::{

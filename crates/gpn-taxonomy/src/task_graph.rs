@@ -79,12 +79,13 @@ pub fn task_graph(
         from = to;
     }
     search.sort_from(target_count);
+    // Asked for its parents: at the rim stand classes with many children and few of them reached.
     let mut edges = Vec::new();
     for (row, &n) in search.reached.iter().enumerate() {
-        let first = edges.len();
-        edges.extend(graph.children(n).iter().filter_map(|&child| Some((row as u32, search.row_of(child)?))));
-        edges[first..].sort_unstable();
+        edges
+            .extend(graph.parents(n).iter().filter_map(|&parent| Some((search.row_of(parent)?, row as u32))));
     }
+    edges.sort_unstable();
     TaskGraph { nodes: search.reached.clone(), edges }
 }
 

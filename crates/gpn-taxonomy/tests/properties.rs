@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpn_taxonomy::{
-    HopSearch, Node, Prefer, Taxonomy, TaxonomyBuilder, collapse_chains, contract, hop_distances,
-    leaf_counts, leaves_below, read_edges, read_json, same_leaves, spanning_forest, task_graph, write_csv,
-    write_json,
+    HopSearch, LinkAs, Node, Prefer, Taxonomy, TaxonomyBuilder, collapse_chains, contract,
+    contracted_task_graph, hop_distances, leaf_counts, leaves_below, link, linked_task_graph, read_edges,
+    read_json, same_leaves, spanning_forest, task_graph, write_csv, write_json,
 };
 use proptest::prelude::*;
 
@@ -187,5 +187,40 @@ proptest! {
         let edges = task.edges.iter().map(|&(a, b)| (task.nodes[a as usize], task.nodes[b as usize]));
         prop_assert_eq!(edges.collect::<BTreeSet<_>>(), inside);
         prop_assert!(task.edges.is_sorted());
+    }
+
+    #[test]
+    fn a_local_task_graph_is_that_of_the_contraction(
+        graph in dag(), mask in any::<u64>(), picks in prop::collection::vec(any::<prop::sample::Index>(), 1..5), hops in 0_usize..4,
+    ) {
+        let mut targets: Vec<Node> = picks.iter().map(|pick| pick.index(graph.len()) as Node).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        targets.rotate_left(1);
+        let is_kept = |n: Node| mask >> n & 1 == 1 || targets.contains(&n);
+        let kept: Vec<Node> = graph.nodes().filter(|&n| is_kept(n)).collect();
+        let contracted = contract(&graph, &kept);
+        let rows: Vec<Node> = targets.iter().map(|n| kept.binary_search(n).unwrap() as Node).collect();
+        let mut expected = task_graph(&contracted, &rows, hops, None, &mut HopSearch::new(&contracted));
+        for n in &mut expected.nodes {
+            *n = kept[*n as usize];
+        }
+        prop_assert_eq!(contracted_task_graph(&graph, &targets, hops, is_kept), expected);
+    }
+
+    #[test]
+    fn a_local_task_graph_is_that_of_the_linked_graph(
+        graph in dag(), picks in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..4), 0..4), hops in 0_usize..4,
+    ) {
+        let links: Vec<Vec<Node>> = picks
+            .iter()
+            .map(|picks| picks.iter().map(|pick| pick.index(graph.len()) as Node).collect())
+            .collect();
+        let names: Vec<String> = (0..links.len()).map(|new| format!("new {new}")).collect();
+        let new: Vec<(&str, &[Node])> = names.iter().map(String::as_str).zip(links.iter().map(Vec::as_slice)).collect();
+        let linked = link(&graph, &new, LinkAs::Parent).unwrap();
+        let targets: Vec<Node> = (graph.len() as Node..linked.len() as Node).collect();
+        let expected = task_graph(&linked, &targets, hops + 1, None, &mut HopSearch::new(&linked));
+        prop_assert_eq!(linked_task_graph(&graph, &links, hops), expected);
     }
 }

@@ -13,8 +13,8 @@ use crate::format::npy::RowWriter;
 use crate::source::{SampleKind, Source};
 use crate::transform::{EvalTransform, ImageView};
 
-/// Samples read between two writes: bounds the memory of a build.
-const CHUNK: usize = 1024;
+/// Samples read between two writes: bounds the memory of a build. So few that they are still in cache when written.
+const CHUNK: usize = 128;
 
 /// What was packed.
 #[derive(Debug)]

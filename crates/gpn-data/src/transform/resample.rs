@@ -127,6 +127,13 @@ impl Resampler {
         part.check_inside("a window", window.width, window.height)?;
         check_output(part.width as usize * part.height as usize * 3, out.len())?;
 
+        if (region.width, region.height) == (window.width, window.height) {
+            let (left, row_bytes) = (part.left as usize * 3, part.width as usize * 3);
+            for (row, out) in (part.top..).zip(out.chunks_exact_mut(row_bytes)) {
+                out.copy_from_slice(&image.row(region, row)[left..left + row_bytes]);
+            }
+            return Ok(());
+        }
         self.columns.prepare(region.width, window.width, part.left, part.width);
         self.rows.prepare(region.height, window.height, part.top, part.height);
         let Self { columns, rows, line, narrow, sums } = self;
