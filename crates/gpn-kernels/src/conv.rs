@@ -1,5 +1,6 @@
 //! One convolution of a group of images: the choice of method, and the epilogue it ends in.
 
+use crate::ahead::Ahead;
 use crate::direct;
 use crate::epilogue::{BiasRelu, Epilogue, Keep, KeepWithSums, Run, ThroughPool, ThroughRelu, ToImages};
 use crate::geometry::{ConvShape, Map, padded_channels};
@@ -31,9 +32,13 @@ pub(crate) struct Convolve<'a> {
     pub(crate) shape: &'a ConvShape,
     pub(crate) maps: &'a [f32],
     pub(crate) images: usize,
+    /// Whether a forward convolution is computed by its definition even where Winograd is faster.
+    pub(crate) exact: bool,
     /// As left by [`PackWeights`] for the same shape and the direction of the output.
     pub(crate) weights: &'a [f32],
     pub(crate) work: Workspace<'a>,
+    /// Fetched meanwhile.
+    pub(crate) ahead: Ahead<'a>,
     pub(crate) output: Output<'a>,
 }
 
@@ -62,6 +67,7 @@ impl Kernel for Feed<'_> {
             }
             _ => unreachable!("only gradients are fed"),
         }
+        V::finish_streams();
     }
 }
 
@@ -86,16 +92,18 @@ struct Operands<'a> {
     shape: &'a ConvShape,
     maps: &'a [f32],
     images: usize,
+    exact: bool,
     weights: &'a [f32],
     work: Workspace<'a>,
+    ahead: Ahead<'a>,
 }
 
 impl Kernel for Convolve<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Convolve { shape, maps, images, weights, work, output } = self;
-        let operands = Operands { shape, maps, images, weights, work };
+        let Convolve { shape, maps, images, exact, weights, work, ahead, output } = self;
+        let operands = Operands { shape, maps, images, exact, weights, work, ahead };
         match output {
             Output::Keep(mut e) => {
                 assert!(e.out.len() >= images * e.map.len());
@@ -116,6 +124,7 @@ impl Kernel for Convolve<'_> {
             }
             Output::ToImages(mut e) => operands.run::<V, _>(&mut e),
         }
+        V::finish_streams();
     }
 }
 
@@ -123,21 +132,22 @@ impl Operands<'_> {
     #[inline(always)]
     fn run<V: Vector, E: Epilogue<V>>(mut self, epilogue: &mut E) {
         let (shape, maps, images, weights) = (self.shape, self.maps, self.images, self.weights);
+        let ahead = self.ahead;
         if E::IS_BACKWARD {
             let (from, to) = (shape.output, shape.input_gradient());
             if shape.uses_winograd() {
-                winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
+                winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, ahead, epilogue);
             } else if shape.stride == 2 {
-                direct::convolve_strided_backward::<V, E>(shape, maps, images, weights, epilogue);
+                direct::convolve_strided_backward::<V, E>(shape, maps, images, weights, ahead, epilogue);
             } else {
-                direct::convolve::<V, E>(from, to, 1, maps, images, weights, epilogue);
+                direct::convolve::<V, E>(from, to, 1, maps, images, weights, ahead, epilogue);
             }
-        } else if shape.uses_winograd() {
+        } else if shape.uses_winograd() && !self.exact {
             let (from, to) = (shape.input, shape.output);
-            winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
+            winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, ahead, epilogue);
         } else {
             let (from, to) = (shape.input, shape.output);
-            direct::convolve::<V, E>(from, to, shape.stride, maps, images, weights, epilogue);
+            direct::convolve::<V, E>(from, to, shape.stride, maps, images, weights, ahead, epilogue);
         }
     }
 }
@@ -146,6 +156,8 @@ impl Operands<'_> {
 pub(crate) struct PackWeights<'a> {
     pub(crate) shape: &'a ConvShape,
     pub(crate) direction: Direction,
+    /// As in [`Convolve`].
+    pub(crate) exact: bool,
     /// `[out_channels, in_channels, 3, 3]`
     pub(crate) weights: &'a [f32],
     /// Factor per output channel (forward only).
@@ -168,7 +180,7 @@ impl Kernel for PackWeights<'_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         let shape = self.shape;
-        let transforms = shape.uses_winograd();
+        let transforms = shape.uses_winograd() && !(self.exact && self.direction == Direction::Forward);
         let (plain, out) = if transforms { (self.plain, Some(self.out)) } else { (self.out, None) };
         match (self.direction, shape.stride) {
             (Direction::Forward, _) => weights::pack_forward(shape, self.weights, self.scale, plain),
@@ -192,6 +204,8 @@ pub(crate) struct WeightGradient<'a> {
     pub(crate) gradient: &'a mut [f32],
     pub(crate) is_first: bool,
     pub(crate) work: Workspace<'a>,
+    /// Fetched meanwhile.
+    pub(crate) ahead: Ahead<'a>,
 }
 
 impl Kernel for WeightGradient<'_> {
@@ -208,12 +222,14 @@ impl Kernel for WeightGradient<'_> {
                 self.gradient,
                 self.is_first,
                 &mut self.work,
+                self.ahead,
             );
         } else {
             if self.is_first {
                 self.gradient[..9 * shape.input.c * shape.output.c].fill(0.0);
             }
-            direct::add_weight_gradient::<V>(shape, self.inputs, self.gradients, images, self.gradient);
+            let (inputs, gradients) = (self.inputs, self.gradients);
+            direct::add_weight_gradient::<V>(shape, inputs, gradients, images, self.gradient, self.ahead);
         }
     }
 }
@@ -307,35 +323,40 @@ mod tests {
         let mut plain = packed.clone();
         let (inputs, gradients) = (pad(input, ci, &x), pad(output, co, &g));
 
-        let direction = Direction::Forward;
-        simd.run(PackWeights {
-            shape,
-            direction,
-            weights: &w,
-            scale: None,
-            plain: &mut plain,
-            out: &mut packed,
-        });
-        let mut dense = vec![9.0; images * output.len()];
-        simd.run(Convolve {
-            shape,
-            maps: &inputs,
-            images,
-            weights: &packed,
-            work: Workspace { first: &mut first, second: &mut second },
-            output: Output::Keep(Keep { out: &mut dense, map: output }),
-        });
-        let mut got = vec![0.0; y.len()];
-        for (i, value) in got.iter_mut().enumerate() {
-            let plane = output.h * output.w;
-            *value = dense[(i / (co * plane) * plane + i % plane) * output.c + i / plane % co];
+        for exact in [false, true] {
+            simd.run(PackWeights {
+                shape,
+                direction: Direction::Forward,
+                exact,
+                weights: &w,
+                scale: None,
+                plain: &mut plain,
+                out: &mut packed,
+            });
+            let mut dense = vec![9.0; images * output.len()];
+            simd.run(Convolve {
+                shape,
+                maps: &inputs,
+                images,
+                exact,
+                weights: &packed,
+                work: Workspace { first: &mut first, second: &mut second },
+                ahead: Ahead::default(),
+                output: Output::Keep(Keep { out: &mut dense, map: output }),
+            });
+            let mut got = vec![0.0; y.len()];
+            for (i, value) in got.iter_mut().enumerate() {
+                let plane = output.h * output.w;
+                *value = dense[(i / (co * plane) * plane + i % plane) * output.c + i / plane % co];
+            }
+            assert_close(&format!("forward (exact: {exact}) {what}"), &got, &y);
         }
-        assert_close(&format!("forward {what}"), &got, &y);
 
         let direction = Direction::Backward;
         simd.run(PackWeights {
             shape,
             direction,
+            exact: false,
             weights: &w,
             scale: None,
             plain: &mut plain,
@@ -346,8 +367,10 @@ mod tests {
             shape,
             maps: &gradients,
             images,
+            exact: false,
             weights: &packed,
             work: Workspace { first: &mut first, second: &mut second },
+            ahead: Ahead::default(),
             output: Output::ToImages(ToImages { out: &mut got, map: input, channels: ci }),
         });
         assert_close(&format!("gradient of the input {what}"), &got, &gx);
@@ -361,6 +384,7 @@ mod tests {
             gradient: &mut sums,
             is_first: true,
             work: Workspace { first: &mut first, second: &mut second },
+            ahead: Ahead::default(),
         });
         let mut finished = vec![0.0; 9 * input.c * output.c];
         simd.run(FinishWeightGradient { shape, gradient: &sums, out: &mut finished });

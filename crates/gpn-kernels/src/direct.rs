@@ -2,43 +2,57 @@
 //!
 //! Serves the first layer (three channels), stride 2 and its gradients.
 
+use crate::ahead::Ahead;
 use crate::epilogue::{Epilogue, Run};
-use crate::geometry::{ConvShape, Map};
+use crate::geometry::{CHANNEL_BLOCK, ConvShape, Map, TILE};
 use crate::simd::Vector;
-use crate::tile::{Strides, accumulate, accumulate_rows, best_height, load, store};
+use crate::tile::{Strides, accumulate, accumulate_rows, add, best_height, load, store};
 
-/// A sweep over one padded input map: for every output pixel of a grid, up to three rows of taps.
-struct Sweep {
+/// A sweep over one padded input map: three rows of taps for every output pixel.
+struct Sweep<'a> {
     /// First value of the window of output pixel (0, 0), for each row of taps.
     input: [*const f32; 3],
-    /// Weights of each row of taps: `steps` rows of `channels` values.
+    /// Weights of each row of taps: a row of `channels` values for every input value under it.
     weights: [*const f32; 3],
-    /// Number of rows of taps.
-    rows: usize,
-    /// Consecutive input values under a row of taps.
-    steps: usize,
+    /// How the values under a row of taps are summed.
+    order: Order,
     /// Input values from one output pixel to the next, and from one output row to the next.
     pixel: usize,
     row: usize,
-    /// Output pixels of the grid, and their place in the output map.
+    /// Output pixels.
     h: usize,
     w: usize,
-    grid: Grid,
     /// Output channels.
     channels: usize,
+    /// Fetched meanwhile: this is sweep `number` of `sweeps`.
+    ahead: Ahead<'a>,
+    number: usize,
+    sweeps: usize,
 }
 
-/// Output pixel (y, x) of the sweep is pixel (y * step + y0, x * step + x0) of the map.
+/// The values under a row of taps come in `taps` runs, `tap` values apart; of each run, `blocks` pieces of
+/// `steps` values are summed one after the other: first those of all taps in the first piece, from zero.
 #[derive(Clone, Copy)]
-struct Grid {
-    step: usize,
-    y0: usize,
-    x0: usize,
+struct Order {
+    taps: usize,
+    tap: usize,
+    blocks: usize,
+    steps: usize,
 }
 
-impl Sweep {
+impl Order {
+    /// Block of channels by block of channels, as oneDNN sums and so PyTorch: the outputs are the same bits.
+    fn of(channels: usize) -> Order {
+        if channels <= CHANNEL_BLOCK {
+            return Order { taps: 1, tap: 0, blocks: 1, steps: 3 * channels };
+        }
+        Order { taps: 3, tap: channels, blocks: channels / CHANNEL_BLOCK, steps: CHANNEL_BLOCK }
+    }
+}
+
+impl Sweep<'_> {
     /// # Safety
-    /// The pointers reach every value the sweep's sizes name, and every grid pixel is in the output map.
+    /// The pointers reach every value the sweep's sizes name, and every pixel is in the output map.
     #[inline(always)]
     unsafe fn run<V: Vector, E: Epilogue<V>>(&self, image: usize, epilogue: &mut E) {
         // SAFETY: passed on.
@@ -53,10 +67,10 @@ impl Sweep {
                 }
             } else {
                 // Only 16 lanes leave a single vector of channels: 16 of them are a block.
-                // Pixels 3 apart are those of an image, 32 those of the first stride-2 layer.
+                // Pixels 3 apart are those of an image.
                 match (best_height([16, 7], self.w), self.pixel) {
                     (16, 3) => self.run_tiles::<V, E, 16, 1, 3>(image, epilogue),
-                    (16, 32) => self.run_tiles::<V, E, 16, 1, 32>(image, epilogue),
+                    (16, 16) => self.run_tiles::<V, E, 16, 1, 16>(image, epilogue),
                     (16, _) => self.run_tiles::<V, E, 8, 1, 0>(image, epilogue),
                     _ => self.run_tiles::<V, E, 7, 1, 0>(image, epilogue),
                 }
@@ -72,41 +86,57 @@ impl Sweep {
     ) {
         let strides = Strides { x_row: self.pixel, x_step: 1, w_step: self.channels };
         for y in 0..self.h {
+            self.ahead.fetch::<V>(self.number * self.h + y, self.sweeps * self.h);
             for c in (0..self.channels).step_by(Q * V::LANES) {
                 for x in (0..self.w).step_by(P) {
                     let mut acc = [[V::zero(); Q]; P];
-                    for r in 0..self.rows {
+                    for block in 0..self.order.blocks {
                         // SAFETY: a tile past the end of the row reads the slack of the padded map.
-                        unsafe {
-                            let input = self.input[r].add(y * self.row + x * self.pixel);
-                            acc = accumulate_rows::<V, P, Q, ROW>(
-                                acc,
-                                input,
-                                self.weights[r].add(c),
-                                strides,
-                                self.steps,
-                            );
-                        }
+                        let part = unsafe { self.sum_block::<V, P, Q, ROW>(block, (y, x, c), strides) };
+                        acc = if block == 0 { part } else { add(acc, part) };
                     }
-                    let run = Run {
-                        image,
-                        y: y * self.grid.step + self.grid.y0,
-                        x: x * self.grid.step + self.grid.x0,
-                        x_step: self.grid.step,
-                        pixels: P.min(self.w - x),
-                    };
+                    let run = Run { image, y, x, x_step: 1, pixels: P.min(self.w - x) };
                     for q in 0..Q {
                         let mut values = [V::zero(); P];
                         for p in 0..P {
                             values[p] = acc[p][q];
                         }
-                        // SAFETY: `pixels` ends at the edge of the grid.
+                        // SAFETY: `pixels` ends at the edge of the map.
                         unsafe { epilogue.take(run, c + q * V::LANES, &values) };
                     }
                 }
             }
             epilogue.settle();
         }
+    }
+}
+
+impl Sweep<'_> {
+    /// The sum of one block for a register tile.
+    ///
+    /// # Safety
+    /// As [`Sweep::run`], for the tile at pixel (y, x) and channel c.
+    #[inline(always)]
+    unsafe fn sum_block<V: Vector, const P: usize, const Q: usize, const ROW: usize>(
+        &self,
+        block: usize,
+        (y, x, c): (usize, usize, usize),
+        strides: Strides,
+    ) -> [[V; Q]; P] {
+        let Order { taps, tap, steps, .. } = self.order;
+        let mut acc = [[V::zero(); Q]; P];
+        for r in 0..3 {
+            for t in 0..taps {
+                let step = t * tap + block * CHANNEL_BLOCK;
+                // SAFETY: passed on.
+                unsafe {
+                    let input = self.input[r].add(y * self.row + x * self.pixel + step);
+                    let weights = self.weights[r].add(step * self.channels + c);
+                    acc = accumulate_rows::<V, P, Q, ROW>(acc, input, weights, strides, steps);
+                }
+            }
+        }
+        acc
     }
 }
 
@@ -119,6 +149,7 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     maps: &[f32],
     images: usize,
     weights: &[f32],
+    ahead: Ahead<'_>,
     epilogue: &mut E,
 ) {
     let tap_row = 3 * input.c * output.c;
@@ -131,14 +162,15 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
             let sweep = Sweep {
                 input: [0, 1, 2].map(|r| base.add(r * input.padded_row())),
                 weights: [0, 1, 2].map(|r| weights.as_ptr().add(r * tap_row)),
-                rows: 3,
-                steps: 3 * input.c,
+                order: Order::of(input.c),
                 pixel: stride * input.c,
                 row: stride * input.padded_row(),
                 h: output.h,
                 w: output.w,
-                grid: Grid { step: 1, y0: 0, x0: 0 },
                 channels: output.c,
+                ahead,
+                number: image,
+                sweeps: images,
             };
             sweep.run(image, epilogue);
         }
@@ -147,48 +179,82 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
 
 /// Gradient of the input of a stride-2 convolution, from padded maps of output gradients.
 ///
-/// Input pixels of even row meet the middle tap row only, those of odd row the other two; likewise columns.
-/// The four kinds of pixels are four small stride-1 convolutions, whose weights follow each other in
-/// `weights` in the order of [`crate::weights::pack_strided_backward`].
+/// An input pixel of even row meets the middle tap row only, one of odd row the other two; likewise columns.
+/// A register tile therefore holds four kinds of pixels, made from the same gradients, so that each of those
+/// is loaded once for nine products. `weights`: as [`crate::weights::pack_strided_backward`] leaves them.
 #[inline(always)]
 pub(crate) fn convolve_strided_backward<V: Vector, E: Epilogue<V>>(
     shape: &ConvShape,
     maps: &[f32],
     images: usize,
     weights: &[f32],
+    ahead: Ahead<'_>,
     epilogue: &mut E,
 ) {
     let (grad, out) = (shape.output, shape.input_gradient());
     assert_eq!(shape.stride, 2);
     assert!(maps.len() >= images * grad.padded_len() && weights.len() >= 9 * grad.c * out.c);
     for image in 0..images {
-        let mut at = 0;
-        for y0 in 0..2 {
-            for x0 in 0..2 {
-                let tap_row = (1 + x0) * grad.c * out.c;
-                // SAFETY: pixel (y, x) of the grid reads gradients (y .. y + 2, x .. x + 2), inside the
-                // padded map; the weights of the four kinds add up to nine taps.
-                unsafe {
-                    let base = maps.as_ptr().add(image * grad.padded_len() + grad.padded_at(0, 0));
-                    let first = weights.as_ptr().add(at);
-                    let sweep = Sweep {
-                        input: [base, base.add(grad.padded_row()), base],
-                        weights: [first, first.wrapping_add(tap_row), first],
-                        rows: 1 + y0,
-                        steps: (1 + x0) * grad.c,
-                        pixel: grad.c,
-                        row: grad.padded_row(),
-                        h: (out.h + 1 - y0) / 2,
-                        w: (out.w + 1 - x0) / 2,
-                        grid: Grid { step: 2, y0, x0 },
-                        channels: out.c,
+        for y in 0..grad.h {
+            ahead.fetch::<V>(image * grad.h + y, images * grad.h);
+            for x in (0..grad.w).step_by(TILE) {
+                for c in (0..out.c).step_by(V::LANES) {
+                    // SAFETY: the tile reads gradients (y .. y + 2, x .. x + 5), inside the padded map, and
+                    // vector `c` of the weights; both lengths were checked.
+                    let kinds = unsafe {
+                        let from = image * grad.padded_len() + grad.padded_at(y, x);
+                        strided_tile::<V>(grad, maps.as_ptr().add(from), weights.as_ptr().add(c), out.c)
                     };
-                    sweep.run(image, epilogue);
+                    for (kind, values) in kinds.iter().enumerate() {
+                        let (y, x) = (2 * y + kind / 2, 2 * x + kind % 2);
+                        if y < out.h && x < out.w {
+                            let pixels = TILE.min((out.w - x).div_ceil(2));
+                            // SAFETY: the pixels are inside the map.
+                            unsafe { epilogue.take(Run { image, y, x, x_step: 2, pixels }, c, values) };
+                        }
+                    }
                 }
-                at += (1 + y0) * tap_row;
+            }
+            epilogue.settle();
+        }
+    }
+}
+
+/// A tile of the four kinds: even row and even column, even and odd, odd and even, odd and odd.
+///
+/// # Safety
+/// `gradients` is readable for two padded rows of five pixels, `weights` for nine taps.
+#[inline(always)]
+unsafe fn strided_tile<V: Vector>(
+    grad: Map,
+    gradients: *const f32,
+    weights: *const f32,
+    channels: usize,
+) -> [[V; TILE]; 4] {
+    /// Kind, tap in the order of the weights, and whether it meets the pixel to the right; in this row and
+    /// in the one below.
+    const TAPS: [&[(usize, usize, usize)]; 2] = [
+        &[(0, 0, 0), (1, 1, 0), (1, 2, 1), (2, 3, 0), (3, 5, 0), (3, 6, 1)],
+        &[(2, 4, 0), (3, 7, 0), (3, 8, 1)],
+    ];
+    let mut kinds = [[V::zero(); TILE]; 4];
+    for k in 0..grad.c {
+        for (row, taps) in TAPS.into_iter().enumerate() {
+            let mut scalars = [V::zero(); TILE + 1];
+            for (p, scalar) in scalars.iter_mut().enumerate() {
+                // SAFETY: the caller's promise.
+                *scalar = V::splat(unsafe { *gradients.add(row * grad.padded_row() + p * grad.c + k) });
+            }
+            for &(kind, tap, right) in taps {
+                // SAFETY: as above.
+                let weight = unsafe { V::load(weights.add((tap * grad.c + k) * channels)) };
+                for p in 0..TILE {
+                    kinds[kind][p] = scalars[p + right].mul_add(weight, kinds[kind][p]);
+                }
             }
         }
     }
+    kinds
 }
 
 /// Adds to `gradient` (`[3][3][input.c][output.c]`) the gradient of the weights, from padded maps of inputs
@@ -200,6 +266,7 @@ pub(crate) fn add_weight_gradient<V: Vector>(
     gradients: &[f32],
     images: usize,
     gradient: &mut [f32],
+    ahead: Ahead<'_>,
 ) {
     let (input, output) = (shape.input, shape.output);
     assert!(inputs.len() >= images * input.padded_len() && gradients.len() >= images * output.padded_len());
@@ -208,14 +275,14 @@ pub(crate) fn add_weight_gradient<V: Vector>(
     // SAFETY of the calls: lengths were checked, and P divides 3 * input.c.
     unsafe {
         match (V::LANES, input.c.is_multiple_of(4), output.c.is_multiple_of(2 * V::LANES)) {
-            (16, true, true) => sum_pixels::<V, 12, 2>(shape, inputs, gradients, images, gradient),
-            (16, true, false) => sum_pixels::<V, 24, 1>(shape, inputs, gradients, images, gradient),
+            (16, true, true) => sum_pixels::<V, 12, 2>(shape, inputs, gradients, images, gradient, ahead),
+            (16, true, false) => sum_pixels::<V, 24, 1>(shape, inputs, gradients, images, gradient, ahead),
             (16, false, _) if input.c == 3 => {
-                sum_pixels::<V, 9, 1>(shape, inputs, gradients, images, gradient);
+                sum_pixels::<V, 9, 1>(shape, inputs, gradients, images, gradient, ahead);
             }
-            (8, true, _) => sum_pixels::<V, 6, 2>(shape, inputs, gradients, images, gradient),
-            (_, _, true) => sum_pixels::<V, 3, 2>(shape, inputs, gradients, images, gradient),
-            _ => sum_pixels::<V, 3, 1>(shape, inputs, gradients, images, gradient),
+            (8, true, _) => sum_pixels::<V, 6, 2>(shape, inputs, gradients, images, gradient, ahead),
+            (_, _, true) => sum_pixels::<V, 3, 2>(shape, inputs, gradients, images, gradient, ahead),
+            _ => sum_pixels::<V, 3, 1>(shape, inputs, gradients, images, gradient, ahead),
         }
     }
 }
@@ -229,14 +296,17 @@ unsafe fn sum_pixels<V: Vector, const P: usize, const Q: usize>(
     gradients: &[f32],
     images: usize,
     gradient: &mut [f32],
+    ahead: Ahead<'_>,
 ) {
     /// Rows summed before the next taps are taken, so that they stay in the first cache.
     const ROWS: usize = 4;
     let (input, output) = (shape.input, shape.output);
     let taps = 3 * input.c;
+    let chunks = output.h.div_ceil(ROWS);
     let strides = Strides { x_row: 1, x_step: shape.stride * input.c, w_step: output.c };
     for image in 0..images {
         for first in (0..output.h).step_by(ROWS) {
+            ahead.fetch::<V>(image * chunks + first / ROWS, images * chunks);
             for dy in 0..3 {
                 for k in (0..taps).step_by(P) {
                     for c in (0..output.c).step_by(Q * V::LANES) {

@@ -18,6 +18,11 @@ pub(crate) struct Run {
     pub(crate) pixels: usize,
 }
 
+/// Whether vectors of a dense map may be streamed: it starts on a cache line, and its pixels are whole lines.
+pub(crate) fn is_streamable(maps: &[f32]) -> bool {
+    maps.as_ptr().addr().is_multiple_of(64)
+}
+
 /// Receives the outputs of a convolution, a run of pixels and one vector of channels at a time.
 pub(crate) trait Epilogue<V: Vector> {
     /// Whether the outputs are gradients of inputs; spares the compiler the combinations that do not occur.
@@ -85,7 +90,7 @@ pub(crate) struct KeepWithSums<'a> {
 impl<'a> KeepWithSums<'a> {
     /// `out`: dense maps of the group.
     pub(crate) fn new(out: &'a mut [f32], images: usize, map: Map, sums: ChannelSums<'a>) -> Self {
-        assert!(out.len() >= images * map.len());
+        assert!(out.len() >= images * map.len() && is_streamable(out));
         KeepWithSums { out, map, sums }
     }
 }
@@ -100,7 +105,7 @@ impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
         for (p, &value) in values.iter().enumerate() {
             if p < run.pixels {
                 // SAFETY: the pixel is inside the map, and `out` holds the maps of the group.
-                unsafe { value.store(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
+                unsafe { value.stream(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
                 sum = sum.add(value);
                 squares = value.mul_add(value, squares);
             }
@@ -177,6 +182,7 @@ impl ThroughRelu<'_> {
     pub(crate) fn check(&self, images: usize) {
         assert!(self.activated.len() >= images * self.map.padded_len());
         assert!(self.raw.len() >= images * self.map.len() && self.out.len() >= images * self.map.len());
+        assert!(is_streamable(self.out));
         if let Some(s) = &self.shortcut {
             assert!(s.data.len() >= images * s.map.len() && s.map.c >= self.map.c);
             assert!(s.map.h >= self.map.h.div_ceil(s.stride) && s.map.w >= self.map.w.div_ceil(s.stride));
@@ -202,7 +208,7 @@ impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
                         v = shortcut.add_to(v, run.image, run.y, x, c);
                     }
                     let v = v.where_positive(V::load(self.activated.as_ptr().add(gate)));
-                    v.store(self.out.as_mut_ptr().add(at));
+                    v.stream(self.out.as_mut_ptr().add(at));
                     sum = sum.add(v);
                     products = v.mul_add(V::load(self.raw.as_ptr().add(at)), products);
                 }
@@ -241,7 +247,7 @@ impl ThroughPool<'_> {
         assert!(self.raw.len() >= images * self.raw_map.len() && self.out.len() >= images * self.map.len());
         assert!(self.scale.len() >= self.map.c && self.shift.len() >= self.map.c);
         assert!(self.raw_map.h >= 2 * self.map.h && self.raw_map.w >= 2 * self.map.w);
-        assert_eq!(self.raw_map.c, self.map.c);
+        assert!(self.raw_map.c == self.map.c && is_streamable(self.out));
     }
 }
 
@@ -261,7 +267,7 @@ impl<V: Vector> Epilogue<V> for ThroughPool<'_> {
                     let at = run.image * self.map.len() + self.map.at(run.y, x) + c;
                     let gate = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
                     let v = value.where_positive(V::load(self.activated.as_ptr().add(gate)));
-                    v.store(self.out.as_mut_ptr().add(at));
+                    v.stream(self.out.as_mut_ptr().add(at));
                     let window = run.image * self.raw_map.len() + self.raw_map.at(2 * run.y, 2 * x) + c;
                     let raw = load_window::<V>(self.raw.as_ptr().add(window), self.raw_map);
                     let mut chosen = raw[0];

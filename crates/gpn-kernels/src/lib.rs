@@ -48,6 +48,7 @@
 )]
 #![allow(clippy::needless_range_loop, reason = "loops over register tiles index several arrays by constants")]
 
+mod ahead;
 mod buffer;
 mod conv;
 mod direct;

@@ -25,9 +25,36 @@ pub(crate) struct BatchNormGradient {
     pub(crate) constant: Vec<f32>,
 }
 
+/// Turns the sum of squares of each channel, behind the sums, into the sum of squared deviations.
+pub(crate) fn centre(sums: &mut [f64], count: usize) {
+    let (sum, squares) = sums.split_at_mut(sums.len() / 2);
+    for (sum, squares) in sum.iter().zip(squares) {
+        *squares = (*squares - sum * (sum / count as f64)).max(0.0);
+    }
+}
+
+/// Sum and sum of squared deviations of each channel, rounded as PyTorch rounds them: for small batches.
+pub(crate) fn sums_of_maps(maps: &[f32], sums: &mut [f64]) {
+    let channels = sums.len() / 2;
+    let count = maps.len() / channels;
+    sums.fill(0.0);
+    let (sum, deviations) = sums.split_at_mut(channels);
+    for pixel in maps.chunks_exact(channels) {
+        for (sum, &value) in sum.iter_mut().zip(pixel) {
+            *sum += f64::from(value);
+        }
+    }
+    let mean: Vec<f32> = sum.iter().map(|sum| (sum / count as f64) as f32).collect();
+    for pixel in maps.chunks_exact(channels) {
+        for ((deviation, &value), mean) in deviations.iter_mut().zip(pixel).zip(&mean) {
+            *deviation += f64::from((value - mean) * (value - mean));
+        }
+    }
+}
+
 impl BatchNorm {
-    /// With the statistics of a batch: `sums` holds the sum and then the sum of squares of each stored
-    /// channel over `count` values. The running statistics move towards them.
+    /// With the statistics of a batch: `sums` holds the sum and then the sum of squared deviations of each
+    /// stored channel over `count` values. The running statistics move towards them.
     pub(crate) fn set_from_batch(
         &mut self,
         (gamma, beta): (&[f32], &[f32]),
@@ -36,15 +63,15 @@ impl BatchNorm {
         running_mean: &mut [f32],
         running_var: &mut [f32],
     ) {
-        let (sum, squares) = sums.split_at(sums.len() / 2);
+        let (sum, deviations) = sums.split_at(sums.len() / 2);
         let n = count as f64;
         self.clear(sum.len(), count);
         for c in 0..gamma.len() {
             let mean = sum[c] / n;
-            let var = (squares[c] / n - mean * mean).max(0.0);
-            self.set(c, gamma[c], beta[c], mean, var);
+            let var = deviations[c] as f32 / count as f32;
+            self.set(c, gamma[c], beta[c], mean, 1.0 / (f64::from(var) + EPSILON).sqrt());
             // PyTorch keeps the unbiased variance; a single value has none, and divides by zero there.
-            let unbiased = var * n / (n - 1.0).max(1.0);
+            let unbiased = deviations[c] / (n - 1.0).max(1.0);
             running_mean[c] = (f64::from(running_mean[c]) * (1.0 - MOMENTUM) + mean * MOMENTUM) as f32;
             running_var[c] = (f64::from(running_var[c]) * (1.0 - MOMENTUM) + unbiased * MOMENTUM) as f32;
         }
@@ -60,7 +87,8 @@ impl BatchNorm {
     ) {
         self.clear(channels, 0);
         for c in 0..gamma.len() {
-            self.set(c, gamma[c], beta[c], f64::from(mean[c]), f64::from(var[c]));
+            let rate = 1.0 / (var[c] + EPSILON as f32).sqrt();
+            self.set(c, gamma[c], beta[c], f64::from(mean[c]), f64::from(rate));
         }
     }
 
@@ -76,13 +104,12 @@ impl BatchNorm {
         self.count = count;
     }
 
-    fn set(&mut self, c: usize, gamma: f32, beta: f32, mean: f64, var: f64) {
-        let rate = 1.0 / (var + EPSILON).sqrt();
-        let scale = f64::from(gamma) * rate;
+    /// Scale and shift are rounded as PyTorch rounds them, so that a ReLU near zero falls on the same side.
+    fn set(&mut self, c: usize, gamma: f32, beta: f32, mean: f64, rate: f64) {
         self.mean[c] = mean;
         self.rate[c] = rate;
-        self.scale[c] = scale as f32;
-        self.shift[c] = (f64::from(beta) - mean * scale) as f32;
+        self.scale[c] = rate as f32 * gamma;
+        self.shift[c] = (-(mean as f32)).mul_add(self.scale[c], beta);
     }
 
     /// Gradients of gamma and beta, and the affine form of the input's gradient. `sums` holds the sum of the

@@ -1,7 +1,7 @@
 //! Element-wise work on the way into a convolution: the padded map a worker is about to convolve is made
 //! from what the batch keeps, so that normalised, activated and pooled maps are never written to memory.
 
-use crate::epilogue::load_window;
+use crate::epilogue::{is_streamable, load_window};
 use crate::geometry::Map;
 use crate::norm::{BatchNorm, BatchNormGradient};
 use crate::simd::{Kernel, Vector};
@@ -55,7 +55,7 @@ impl Kernel for Activate<'_> {
         let map = self.map;
         assert!(self.raw.len() >= map.len() && self.out.len() >= map.padded_len());
         assert!(self.norm.scale.len() == map.c && self.norm.shift.len() == map.c);
-        assert!(self.keep.as_ref().is_none_or(|k| k.len() >= map.len()));
+        assert!(self.keep.as_ref().is_none_or(|k| k.len() >= map.len() && is_streamable(k)));
         if let Some(s) = &self.shortcut {
             assert!(s.data.len() >= s.map.len() && s.scale.len() >= s.map.c && s.shift.len() >= s.map.c);
             assert!(s.map.h > s.stride * (map.h - 1) && s.map.w > s.stride * (map.w - 1));
@@ -81,7 +81,7 @@ impl Kernel for Activate<'_> {
                                 let v = V::load(raw.add(x * map.c)).mul_add(scale, shift).add(past).relu();
                                 v.store(out.add(x * map.c));
                                 if let Some(keep) = keep {
-                                    v.store(keep.add(x * map.c));
+                                    v.stream(keep.add(x * map.c));
                                 }
                             }
                         }
@@ -90,7 +90,7 @@ impl Kernel for Activate<'_> {
                                 let v = V::load(raw.add(x * map.c)).mul_add(scale, shift).relu();
                                 v.store(out.add(x * map.c));
                                 if let Some(keep) = keep {
-                                    v.store(keep.add(x * map.c));
+                                    v.stream(keep.add(x * map.c));
                                 }
                             }
                         }
@@ -98,6 +98,7 @@ impl Kernel for Activate<'_> {
                 }
             }
         }
+        V::finish_streams();
     }
 }
 

@@ -67,6 +67,20 @@ pub(crate) unsafe fn accumulate_rows<V: Vector, const P: usize, const Q: usize, 
     acc
 }
 
+/// Sum of two tiles.
+#[inline(always)]
+pub(crate) fn add<V: Vector, const P: usize, const Q: usize>(
+    mut a: [[V; Q]; P],
+    b: [[V; Q]; P],
+) -> [[V; Q]; P] {
+    for p in 0..P {
+        for q in 0..Q {
+            a[p][q] = a[p][q].add(b[p][q]);
+        }
+    }
+    a
+}
+
 /// Loads a tile from rows `row` values apart.
 ///
 /// # Safety

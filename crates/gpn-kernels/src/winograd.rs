@@ -5,10 +5,11 @@
 //! brackets is, for each of the 36 places, a matrix product over channels of many tiles at once. Tiles of a
 //! whole group of small images go into one product, and tiles at a ragged edge read the zeros of the border.
 
+use crate::ahead::Ahead;
 use crate::epilogue::{Epilogue, Run};
 use crate::geometry::{ConvShape, Map, TILE};
 use crate::simd::Vector;
-use crate::tile::{Strides, accumulate, accumulate_rows, best_height, load, store};
+use crate::tile::{Strides, accumulate, accumulate_rows, add, best_height, load, store};
 
 /// Places of a transformed tile.
 pub(crate) const PLACES: usize = 36;
@@ -24,7 +25,7 @@ pub(crate) struct Workspace<'a> {
 /// Number of tiles that are transformed and multiplied together, for maps of at most `channels` channels:
 /// as many as leave inputs, outputs and weights in the second cache.
 pub(crate) fn tiles_per_block(channels: usize) -> usize {
-    (1024 / channels).clamp(16, 64)
+    (512 / channels).clamp(16, 64)
 }
 
 /// Length of each half of a [`Workspace`] for maps of at most `channels` channels.
@@ -51,6 +52,9 @@ impl TileGrid {
         let blocks = total.div_ceil(tiles_per_block(channels));
         TileGrid { map, columns, per_image: rows * columns, total, block: total.div_ceil(blocks.max(1)) }
     }
+    fn blocks(&self) -> usize {
+        self.total.div_ceil(self.block)
+    }
     /// Image, first row and first column of a tile.
     #[inline(always)]
     fn corner(&self, tile: usize) -> (usize, usize, usize) {
@@ -73,6 +77,7 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     images: usize,
     weights: &[f32],
     work: &mut Workspace<'_>,
+    ahead: Ahead<'_>,
     epilogue: &mut E,
 ) {
     let run = if E::IS_BACKWARD { input.c } else { PRECISE_RUN };
@@ -88,6 +93,7 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
         unsafe {
             transform_inputs::<V>(&grid, maps, begin, tiles, work.first, in_place);
             for place in 0..PLACES {
+                ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
                 let x = work.first.as_ptr().add(place * in_place);
                 let w = weights.as_ptr().add(place * input.c * output.c);
                 let y = work.second.as_mut_ptr().add(place * out_place);
@@ -123,6 +129,7 @@ pub(crate) fn weight_gradient<V: Vector>(
     gradient: &mut [f32],
     is_first: bool,
     work: &mut Workspace<'_>,
+    ahead: Ahead<'_>,
 ) {
     let (input, output) = (shape.input, shape.output);
     let channels = input.c.max(output.c);
@@ -139,6 +146,7 @@ pub(crate) fn weight_gradient<V: Vector>(
             transform_inputs::<V>(&grid, inputs, begin, tiles, work.first, in_place);
             transform_gradients::<V>(&out_grid, gradients, begin, tiles, work.second, out_place);
             for place in 0..PLACES {
+                ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
                 let product = TransposedProduct {
                     x: work.first.as_ptr().add(place * in_place),
                     y: work.second.as_ptr().add(place * out_place),
@@ -203,11 +211,7 @@ unsafe fn multiply_tiles<V: Vector, const P: usize, const Q: usize, const ROW: u
                 for first in (run..k).step_by(run) {
                     let (x, w) = (x.add(t * k + first), w.add(first * n + c));
                     let part = accumulate_rows::<V, P, Q, ROW>(zero, x, w, strides, run);
-                    for p in 0..P {
-                        for q in 0..Q {
-                            total[p][q] = total[p][q].add(part[p][q]);
-                        }
-                    }
+                    total = add(total, part);
                 }
                 store(&total, y.add(t * n + c), n, tiles - t);
             }

@@ -1,9 +1,10 @@
 //! Backward pass through the last forward pass.
 
-use super::batch::Batch;
+use super::batch::{Batch, of};
 use super::plan::{IMAGE_CHANNELS, Source, Tail};
 use super::worker::{group_size, workspace};
 use super::{Network, total};
+use crate::ahead::Ahead;
 use crate::buffer::Buffer;
 use crate::conv::{Convolve, Direction, Feed, FinishWeightGradient, Output, PackWeights, WeightGradient};
 use crate::epilogue::{ChannelSums, ShortcutGradient, ThroughPool, ThroughRelu, ToImages};
@@ -60,6 +61,7 @@ impl Network {
                 self.simd.run(PackWeights {
                     shape: &shape,
                     direction: Direction::Backward,
+                    exact: false,
                     weights: params[3 * l],
                     scale: None,
                     plain: &mut self.plain,
@@ -161,6 +163,7 @@ impl Network {
             for first in range.clone().step_by(group_size(input)) {
                 let group = first..(first + group_size(input)).min(range.end);
                 let images = group.len();
+                let next = group.end..(group.end + images).min(n);
                 let maps = inputs.chunks_exact_mut(input.padded_len());
                 let gradient_maps = output_gradients.chunks_exact_mut(output.padded_len());
                 for (image, (map, out)) in group.clone().zip(maps.zip(gradient_maps)) {
@@ -175,6 +178,8 @@ impl Network {
                         simd.run(NormBackward { gradient, raw, map: output, form, out });
                     }
                 }
+                let gradient_ahead = of(gradients, gradient_map, &next);
+                let raw_ahead = of(&batch.raw[l], output, &next);
                 simd.run(WeightGradient {
                     shape: &shape,
                     inputs,
@@ -183,6 +188,7 @@ impl Network {
                     gradient: &mut worker.gradient,
                     is_first: first == range.start,
                     work: workspace(&mut worker.tiles),
+                    ahead: Ahead::new([gradient_ahead, raw_ahead, &[]]),
                 });
                 let output = match layer.source {
                     Source::Image if !wants_images => continue,
@@ -216,8 +222,10 @@ impl Network {
                     shape: &shape,
                     maps: output_gradients,
                     images,
+                    exact: false,
                     weights,
                     work: workspace(&mut worker.tiles),
+                    ahead: batch.ahead_again(layer.source, l, &next),
                     output,
                 });
             }

@@ -1,6 +1,9 @@
 //! What a pass keeps of a batch, and how the input of a layer is made from it again.
 
+use std::ops::Range;
+
 use super::plan::{Layer, Origin, Plan, Source};
+use crate::ahead::Ahead;
 use crate::buffer::Buffer;
 use crate::geometry::Map;
 use crate::norm::BatchNorm;
@@ -25,6 +28,11 @@ pub(super) struct Batch<'a> {
 /// One dense map of a batch of them.
 pub(super) fn nth(maps: &[f32], map: Map, image: usize) -> &[f32] {
     &maps[image * map.len()..(image + 1) * map.len()]
+}
+
+/// Some dense maps of a batch of them.
+pub(super) fn of<'a>(maps: &'a [f32], map: Map, images: &Range<usize>) -> &'a [f32] {
+    &maps[images.start * map.len()..images.end * map.len()]
 }
 
 impl<'a> Batch<'a> {
@@ -87,6 +95,35 @@ impl<'a> Batch<'a> {
                 prologue::copy(map, nth(&self.kept[number], map, image), out);
             }
             _ => self.fill(source, layer, map, image, out, None),
+        }
+    }
+
+    /// The memory that [`Batch::fill`] will read for `images`.
+    pub(super) fn ahead(&self, source: Source, layer: usize, images: &Range<usize>) -> Ahead<'a> {
+        let mut maps: [&[f32]; 3] = [&[]; 3];
+        if source == Source::Image {
+            let map = self.layers[0].shape.input;
+            maps[0] = of(self.images, map, images);
+        } else {
+            maps[0] = of(&self.raw[layer - 1], self.layers[layer - 1].shape.output, images);
+        }
+        if let Source::Block { origin, .. } = source {
+            maps[1] = match origin {
+                Origin::Stem => of(&self.raw[0], self.layers[0].shape.output, images),
+                Origin::Kept(number) => of(&self.kept[number], self.kept_maps[number], images),
+            };
+        }
+        Ahead::new(maps)
+    }
+
+    /// The memory that [`Batch::fill_again`] and the gradient through its ReLU will read for `images`.
+    pub(super) fn ahead_again(&self, source: Source, layer: usize, images: &Range<usize>) -> Ahead<'a> {
+        match source {
+            Source::Block { kept: Some(number), .. } => {
+                let raw = of(&self.raw[layer - 1], self.layers[layer - 1].shape.output, images);
+                Ahead::new([raw, of(&self.kept[number], self.kept_maps[number], images), &[]])
+            }
+            _ => self.ahead(source, layer, images),
         }
     }
 

@@ -7,6 +7,7 @@ use super::{Mode, Network, total};
 use crate::conv::{Convolve, Direction, Output, PackWeights};
 use crate::epilogue::{ChannelSums, KeepWithSums};
 use crate::error::KernelError;
+use crate::norm::{centre, sums_of_maps};
 use crate::parallel::{Parts, Shared};
 use crate::prologue;
 
@@ -46,6 +47,7 @@ impl Network {
             self.simd.run(PackWeights {
                 shape: &self.plan.layers[l].shape,
                 direction: Direction::Forward,
+                exact: is_exact(n),
                 weights: params[3 * l],
                 scale: None,
                 plain: &mut self.plain,
@@ -58,8 +60,14 @@ impl Network {
             let [mean, var] = &mut buffers[2 * l..2 * l + 2] else { unreachable!() };
             if mode == Mode::Train {
                 let sums = &mut self.sums[..2 * map.c];
-                total(&self.part_sums[..Parts::of(n).count() * 2 * map.c], sums);
-                self.norms[l].set_from_batch(gamma_beta, sums, n * map.h * map.w, mean, var);
+                let count = n * map.h * map.w;
+                if is_exact(n) {
+                    sums_of_maps(&self.raw[l][..n * map.len()], sums);
+                } else {
+                    total(&self.part_sums[..Parts::of(n).count() * 2 * map.c], sums);
+                    centre(sums, count);
+                }
+                self.norms[l].set_from_batch(gamma_beta, sums, count, mean, var);
             } else {
                 self.norms[l].set_from_running(gamma_beta, mean, var, map.c);
             }
@@ -86,7 +94,7 @@ impl Network {
         let raw = Shared::new(&mut current[0][..], output.len());
         let sums = Shared::new(&mut self.part_sums, 2 * output.c);
         let batch = Batch::new(self.simd, &self.plan, &self.images, before, kept, &self.norms);
-        let (simd, weights) = (self.simd, &self.packed[l]);
+        let (simd, weights, exact) = (self.simd, &self.packed[l], is_exact(n));
         parts.for_each(&self.workers, |part, worker| {
             // SAFETY: every part and every image is asked for once.
             let sums = unsafe { sums.items(part..part + 1) };
@@ -95,6 +103,7 @@ impl Network {
             for first in range.clone().step_by(group_size(input)) {
                 let group = first..(first + group_size(input)).min(range.end);
                 let images = group.len();
+                let next = group.end..(group.end + images).min(n);
                 let maps = &mut worker.pads[0][pad];
                 for (image, out) in group.clone().zip(maps.chunks_exact_mut(input.padded_len())) {
                     // SAFETY: as above.
@@ -108,8 +117,10 @@ impl Network {
                     shape: &layer.shape,
                     maps,
                     images,
+                    exact,
                     weights,
                     work: workspace(&mut worker.tiles),
+                    ahead: batch.ahead(layer.source, l, &next),
                     output: Output::KeepWithSums(KeepWithSums::new(out, images, output, channel_sums)),
                 });
             }
@@ -131,6 +142,15 @@ impl Network {
             }
         });
     }
+}
+
+/// Largest batch whose convolutions are computed by their definition, in the order in which PyTorch sums. Rounding
+/// as Winograd's may move a value near zero to the other side of a ReLU, which changes the gradients of so few
+/// images visibly.
+const LARGEST_EXACT_BATCH: usize = 8;
+
+fn is_exact(images: usize) -> bool {
+    images <= LARGEST_EXACT_BATCH
 }
 
 /// The embedding of the last, padded map.

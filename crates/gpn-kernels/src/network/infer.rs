@@ -5,6 +5,7 @@ use super::Network;
 use super::forward::read_tail;
 use super::plan::Source;
 use super::worker::{Worker, workspace};
+use crate::ahead::Ahead;
 use crate::buffer::Buffer;
 use crate::conv::{Convolve, Direction, Output, PackWeights};
 use crate::epilogue::{BiasRelu, Keep, Shortcut};
@@ -35,6 +36,7 @@ impl Network {
             self.simd.run(PackWeights {
                 shape: &layer.shape,
                 direction: Direction::Forward,
+                exact: false,
                 weights: params[3 * l],
                 scale: Some(&norm.scale),
                 plain: &mut self.plain,
@@ -103,8 +105,10 @@ impl Network {
                 shape: &layer.shape,
                 maps: &from[self.index.of(input)],
                 images: count,
+                exact: false,
                 weights: &self.packed[l],
                 work: workspace(&mut worker.tiles),
+                ahead: Ahead::default(),
                 output: result,
             });
             if target == Source::Pooled {

@@ -1,8 +1,9 @@
 //! AVX2 with FMA: 8 lanes, 16 registers.
 
 use std::arch::x86_64::{
-    __m256, _CMP_GT_OQ, _mm256_add_ps, _mm256_blendv_ps, _mm256_cmp_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
-    _mm256_max_ps, _mm256_mul_ps, _mm256_set1_ps, _mm256_storeu_ps, _mm256_sub_ps,
+    __m256, _CMP_GT_OQ, _MM_HINT_T1, _mm_prefetch, _mm256_add_ps, _mm256_blendv_ps, _mm256_cmp_ps,
+    _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_mul_ps, _mm256_set1_ps, _mm256_storeu_ps,
+    _mm256_sub_ps,
 };
 
 use super::{Kernel, Vector};
@@ -32,6 +33,10 @@ impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn store(self, p: *mut f32) {
         unsafe { _mm256_storeu_ps(p, self.0) }
+    }
+    #[inline(always)]
+    fn prefetch(value: &f32) {
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast()) }
     }
     #[inline(always)]
     fn splat(x: f32) -> Self {

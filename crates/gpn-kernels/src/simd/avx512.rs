@@ -1,8 +1,9 @@
 //! AVX-512: 16 lanes, 32 registers.
 
 use std::arch::x86_64::{
-    __m512, _CMP_GT_OQ, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_fmadd_ps, _mm512_loadu_ps,
-    _mm512_mask_blend_ps, _mm512_max_ps, _mm512_mul_ps, _mm512_set1_ps, _mm512_storeu_ps, _mm512_sub_ps,
+    __m512, _CMP_GT_OQ, _MM_HINT_T1, _mm_prefetch, _mm_sfence, _mm512_add_ps, _mm512_cmp_ps_mask,
+    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_max_ps, _mm512_mul_ps, _mm512_set1_ps,
+    _mm512_storeu_ps, _mm512_stream_ps, _mm512_sub_ps,
 };
 
 use super::{Kernel, Vector};
@@ -32,6 +33,18 @@ impl Vector for Avx512 {
     #[inline(always)]
     unsafe fn store(self, p: *mut f32) {
         unsafe { _mm512_storeu_ps(p, self.0) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, p: *mut f32) {
+        unsafe { _mm512_stream_ps(p, self.0) }
+    }
+    #[inline(always)]
+    fn finish_streams() {
+        unsafe { _mm_sfence() }
+    }
+    #[inline(always)]
+    fn prefetch(value: &f32) {
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast()) }
     }
     #[inline(always)]
     fn splat(x: f32) -> Self {

@@ -30,6 +30,22 @@ pub(crate) trait Vector: Copy {
     /// # Safety
     /// `p` is valid for writing `LANES` values.
     unsafe fn store(self, p: *mut f32);
+    /// Stores past the cache where the processor can: for what is not read again soon.
+    ///
+    /// # Safety
+    /// As [`Vector::store`], and `p` lies on a whole vector. [`Vector::finish_streams`] comes before anyone
+    /// else reads.
+    #[inline(always)]
+    unsafe fn stream(self, p: *mut f32) {
+        // SAFETY: passed on.
+        unsafe { self.store(p) };
+    }
+    /// Makes everything streamed visible to other threads.
+    #[inline(always)]
+    fn finish_streams() {}
+    /// Fetches the cache line of `value` into the second cache, where the processor can.
+    #[inline(always)]
+    fn prefetch(_value: &f32) {}
     /// All lanes equal.
     fn splat(x: f32) -> Self;
     /// `self + b`
