@@ -80,14 +80,14 @@ fn ids(benchmark: &Benchmark, task: &Task) -> Vec<String> {
 /// Percent of a task's queries that a classifier gets right among the task's classes.
 fn accuracy(classifier: &mut Classifier, benchmark: &Benchmark, task: &Task, lambda: f32) -> f64 {
     let candidates = classifier.candidates(&Among::Listed(ids(benchmark, task)), lambda).unwrap();
-    let (mut hits, mut count) = (0, 0);
+    let (mut hits, mut count) = (0_u32, 0_u32);
     for (class, queries) in task.query.iter().enumerate() {
         for embedding in classifier.embed(&samples(benchmark, queries)).unwrap() {
             count += 1;
-            hits += usize::from(candidates.rank(&embedding.unwrap(), 1)[0].class == class);
+            hits += u32::from(candidates.rank(&embedding.unwrap(), 1)[0].class == class);
         }
     }
-    100.0 * f64::from(hits as f32 / count as f32)
+    100.0 * f64::from(hits) / f64::from(count)
 }
 
 #[test]
