@@ -11,7 +11,8 @@ use crate::error::TrainError;
 use crate::evaluate::squared_distance;
 use crate::model_file::TrainedModel;
 use crate::network::{mix, with_memory};
-use crate::pathways::{Surroundings, nearest_classes};
+use crate::pathways::Surroundings;
+use crate::prototype_index::nearest_classes;
 
 /// Which classes a sample may belong to. Classes are given by id, or by a name that one class alone bears.
 #[derive(Clone, Debug, PartialEq, Eq)]

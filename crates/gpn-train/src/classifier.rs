@@ -11,7 +11,7 @@ use crate::candidates::{Among, Candidates, Target};
 use crate::class_graph::{ClassGraph, ClassKind};
 use crate::error::TrainError;
 use crate::model_file::{ModelInfo, TrainedModel};
-use crate::pathways::nearest_classes;
+use crate::prototype_index::nearest_classes;
 use crate::sample::{Preparation, Sample};
 use crate::taught::Place;
 

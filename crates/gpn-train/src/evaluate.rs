@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::TrainError;
 use crate::memory::{Memory, embed_samples};
 use crate::network::{class_means, mix, with_memory};
-use crate::pathways::{PathwayConfig, Surroundings, nearest_classes};
+use crate::pathways::{PathwayConfig, Surroundings};
+use crate::prototype_index::PrototypeIndex;
 
 /// What is known of the test classes' place in the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,10 +140,12 @@ pub fn accuracies(
     hierarchy: Hierarchy,
     lambdas: &[f32],
 ) -> Result<Vec<Vec<f64>>, TrainError> {
+    let index = PrototypeIndex::new(trained.memory);
     tasks
         .par_iter()
         .map(|task| {
-            let Propagated { first, last, .. } = propagate(trained, data_set, embeddings, task, hierarchy)?;
+            let Propagated { first, last, .. } =
+                propagate_over(&index, trained, data_set, embeddings, task, hierarchy)?;
             Ok(lambdas.iter().map(|&lambda| embeddings.percent(task, &mix(lambda, &first, &last))).collect())
         })
         .collect()
@@ -171,6 +174,18 @@ pub fn propagate(
     task: &Task,
     hierarchy: Hierarchy,
 ) -> Result<Propagated, TrainError> {
+    let index = PrototypeIndex::exact(trained.memory);
+    propagate_over(&index, trained, data_set, embeddings, task, hierarchy)
+}
+
+fn propagate_over(
+    index: &PrototypeIndex<'_>,
+    trained: Trained<'_>,
+    data_set: &DataSet,
+    embeddings: &Embeddings,
+    task: &Task,
+    hierarchy: Hierarchy,
+) -> Result<Propagated, TrainError> {
     let dim = embeddings.dim;
     let first = embeddings.prototypes(task);
     // "Other" has no place in the graph: only the classes are propagated.
@@ -179,7 +194,7 @@ pub fn propagate(
     let surroundings = match hierarchy {
         Hierarchy::Known => Surroundings::known(&data_set.graph, data_set.training, &task.classes, hops),
         Hierarchy::Unknown => {
-            let near = nearest_classes(&trained.memory.prototypes, targets, dim, trained.pathways.nearest);
+            let near = index.nearest(targets, trained.pathways.nearest);
             Surroundings::unknown(&data_set.training_graph, &task.classes, &near, hops)?
         }
     };

@@ -3,9 +3,11 @@
 use gpn_data::rng::Stream;
 use gpn_model::PropagationGraph;
 use gpn_taxonomy::{
-    HopSearch, LinkAs, Node, Prefer, TaskGraph, Taxonomy, contract, link, spanning_forest, task_graph,
+    HopSearch, Node, Prefer, TaskGraph, Taxonomy, TaxonomyError, UnknownClass, contracted_task_graph,
+    linked_task_graph, spanning_forest, task_graph,
 };
 use serde::{Deserialize, Serialize};
+
 
 /// How the graph of a task is thinned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,19 +79,8 @@ impl Surroundings {
     /// In a test with known hierarchy: on the graph of training classes and targets, from which the other test classes
     /// are contracted away. Classes below `training` are training classes.
     pub fn known(graph: &Taxonomy, training: usize, targets: &[u32], hops: usize) -> Self {
-        let mut kept: Vec<Node> = (0..training as u32).collect();
-        kept.extend(targets.iter().filter(|&&target| target as usize >= training));
-        let pruned = contract(graph, &kept);
-        let row = |class: u32| -> Node {
-            let place = kept[training..].iter().position(|&kept| kept == class);
-            place.map_or(class, |place| (training + place) as u32)
-        };
-        let rows: Vec<Node> = targets.iter().map(|&target| row(target)).collect();
-        let mut found = task_graph(&pruned, &rows, hops, None, &mut HopSearch::new(&pruned));
-        for node in &mut found.nodes {
-            *node = kept[*node as usize];
-        }
-        Self::new(found, targets.len())
+        let is_kept = |class: Node| (class as usize) < training || targets.contains(&class);
+        Self::new(contracted_task_graph(graph, targets, hops, is_kept), targets.len())
     }
 
     /// In a test with unknown hierarchy: each target is linked to the training classes `nearest` lists for it, and the
@@ -99,13 +90,12 @@ impl Surroundings {
         targets: &[u32],
         nearest: &[Vec<u32>],
         hops: usize,
-    ) -> Result<Self, gpn_taxonomy::TaxonomyError> {
-        let names: Vec<String> = (0..targets.len()).map(|target| format!("\u{0}target {target}")).collect();
-        let new: Vec<(&str, &[Node])> =
-            names.iter().zip(nearest).map(|(name, near)| (name.as_str(), near.as_slice())).collect();
-        let linked = link(graph, &new, LinkAs::Parent)?;
-        let rows: Vec<Node> = (graph.len() as u32..linked.len() as u32).collect();
-        let mut found = task_graph(&linked, &rows, hops + 1, None, &mut HopSearch::new(&linked));
+    ) -> Result<Self, TaxonomyError> {
+        if let Some(class) = nearest.iter().flatten().find(|&&class| class as usize >= graph.len()) {
+            let unknown = UnknownClass { id: format!("number {class}"), nearest: None };
+            return Err(TaxonomyError::UnknownClasses(vec![unknown]));
+        }
+        let mut found = linked_task_graph(graph, nearest, hops);
         found.nodes[..targets.len()].copy_from_slice(targets);
         Ok(Self::new(found, targets.len()))
     }
@@ -146,25 +136,6 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
     let dot = |x: &[f32], y: &[f32]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f32>();
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt().max(1e-8)
-}
-
-/// The `count` rows of `memory: [classes, dim]` nearest to each row of `prototypes: [targets, dim]`, nearest first;
-/// of equally near ones the first.
-pub fn nearest_classes(memory: &[f32], prototypes: &[f32], dim: usize, count: usize) -> Vec<Vec<u32>> {
-    prototypes
-        .chunks_exact(dim)
-        .map(|prototype| {
-            let mut ranked: Vec<(f32, u32)> =
-                memory.chunks_exact(dim).map(|row| distance(row, prototype)).zip(0..).collect();
-            let count = count.min(ranked.len());
-            if count < ranked.len() {
-                ranked.select_nth_unstable_by(count, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            }
-            ranked.truncate(count);
-            ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            ranked.into_iter().map(|(_, class)| class).collect()
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -212,12 +183,7 @@ mod tests {
         assert_eq!(found.classes, [77, 2, 3]);
         let thinned = found.thinned(SpanningTree::Off, &[0.0; 3]);
         assert_eq!(thinned.senders(Direction::Both).to(0), [2]);
-    }
-
-    #[test]
-    fn nearest_classes_come_in_order() {
-        let memory = [0.0, 5.0, 2.0, 2.5];
-        assert_eq!(nearest_classes(&memory, &[2.1, 4.0], 1, 2), [vec![2, 3], vec![1, 3]]);
-        assert_eq!(nearest_classes(&memory, &[0.0], 1, 9)[0].len(), 4);
+        let message = Surroundings::unknown(&graph, &[77], &[vec![5]], 1).unwrap_err().to_string();
+        assert!(message.starts_with("unknown class: `number 5`"), "{message}");
     }
 }
