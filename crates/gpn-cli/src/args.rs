@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Train(TrainArguments),
     /// Evaluate a trained run on few-shot tasks of test classes.
     Eval(EvalArguments),
+    /// Measure the speed of training and inference on this machine.
+    Bench(BenchArguments),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -49,6 +51,16 @@ pub(crate) struct DemoArguments {
     /// Seed of everything random.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct BenchArguments {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Time for each of the seven workloads, after its warm-up.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) seconds: f64,
 }
 
 #[derive(Args)]

@@ -4,6 +4,7 @@
 //! that says what, where and what to do; 2: wrong usage.
 
 mod args;
+mod bench;
 mod data_build;
 mod data_info;
 mod demo;
@@ -43,6 +44,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Data(DataCommand::Info(arguments)) => data_info::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut script);
