@@ -93,7 +93,7 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
         // SAFETY: tiles lie inside the padded maps; a block's tiles fit the work space, checked above.
         unsafe {
             let block = (&grid, begin, tiles);
-            transform_tiles(block, maps, 0, input_transform::<V>, work.first, in_place);
+            transform_tiles::<V, OfInputs, 6>(block, maps, 0, work.first, in_place);
             for place in 0..PLACES {
                 work.ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
                 let x = work.first.as_ptr().add(place * in_place);
@@ -146,9 +146,9 @@ pub(crate) fn weight_gradient<V: Vector>(
         unsafe {
             // A 6x6 window begins in the border, a 4x4 tile of gradients behind it.
             let (block, out_block) = ((&grid, begin, tiles), (&out_grid, begin, tiles));
-            transform_tiles(block, inputs, 0, input_transform::<V>, work.first, in_place);
-            let (corner, line) = (output.padded_at(0, 0), output_transform_transposed::<V>);
-            transform_tiles(out_block, gradients, corner, line, work.second, out_place);
+            transform_tiles::<V, OfInputs, 6>(block, inputs, 0, work.first, in_place);
+            let corner = output.padded_at(0, 0);
+            transform_tiles::<V, OfGradients, 4>(out_block, gradients, corner, work.second, out_place);
             for place in 0..PLACES {
                 work.ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
                 let product = TransposedProduct {
@@ -254,18 +254,40 @@ impl TransposedProduct {
     }
 }
 
-/// `T tile T'` of the `N` x `N` tiles `begin ..`, place by place, for the transform T of a `line`: B' for inputs,
-/// A for gradients. `corner` is where tile (0, 0) begins in a padded map.
+/// The transform T of a line of `N` values. (A trait, because a function passed as a value would be called without
+/// the instruction set of its caller.)
+trait Transform<const N: usize> {
+    fn line<V: Vector>(values: [V; N]) -> [V; 6];
+}
+
+/// B'
+struct OfInputs;
+impl Transform<6> for OfInputs {
+    #[inline(always)]
+    fn line<V: Vector>(values: [V; 6]) -> [V; 6] {
+        input_transform(values)
+    }
+}
+
+/// A
+struct OfGradients;
+impl Transform<4> for OfGradients {
+    #[inline(always)]
+    fn line<V: Vector>(values: [V; 4]) -> [V; 6] {
+        output_transform_transposed(values)
+    }
+}
+
+/// `T tile T'` of the `N` x `N` tiles `begin ..`, place by place. `corner` is where tile (0, 0) begins in a padded map.
 ///
 /// # Safety
 /// `maps` holds the grid's padded maps, and tiles lie inside; `out` has `PLACES` places of `place` values, each
 /// holding `tiles` rows of channels.
 #[inline(always)]
-unsafe fn transform_tiles<V: Vector, const N: usize>(
+unsafe fn transform_tiles<V: Vector, T: Transform<N>, const N: usize>(
     (grid, begin, tiles): (&TileGrid, usize, usize),
     maps: &[f32],
     corner: usize,
-    line: impl Fn([V; N]) -> [V; 6],
     out: &mut [f32],
     place: usize,
 ) {
@@ -279,14 +301,14 @@ unsafe fn transform_tiles<V: Vector, const N: usize>(
                 let from = maps.as_ptr().add(first + c);
                 let mut half = [[V::zero(); N]; 6];
                 for column in 0..N {
-                    let transformed = line(load_column(from.add(column * map.c), map.padded_row()));
+                    let transformed = T::line::<V>(load_column(from.add(column * map.c), map.padded_row()));
                     for row in 0..6 {
                         half[row][column] = transformed[row];
                     }
                 }
                 let to = out.as_mut_ptr().add(i * map.c + c);
                 for (row, &values) in half.iter().enumerate() {
-                    for (column, value) in line(values).into_iter().enumerate() {
+                    for (column, value) in T::line(values).into_iter().enumerate() {
                         value.store(to.add((row * 6 + column) * place));
                     }
                 }
