@@ -5,7 +5,7 @@ Each round runs every workload once in each of: PyTorch with the default allocat
 pages, memory kept instead of returned), and this engine, each in a process of its own. The ratio of a round compares
 median step times of that round, so that a slow phase of the machine touches all alike.
 
-    bench/run.py [--python PYTHON_WITH_TORCH] [--rounds 5] [--seconds 3] [W1 W2 ...]
+    bench/run.py [--python PYTHON_WITH_TORCH] [--rounds 5] [--seconds 3] [--binary BENCH_STEP] [W1 W2 ...]
 
 Writes raw.jsonl and summary.md to bench/runs/YYYY-MM-DD (with a number behind where that exists).
 """
@@ -115,6 +115,7 @@ def main():
     parser.add_argument("workloads", nargs="*", help="W1 to W7 (default: all)")
     parser.add_argument("--python", default=sys.executable, help="a Python with PyTorch (default: this one)")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--binary", help="the example bench_step, built before (default: it is built)")
     parser.add_argument("--seconds", type=float, default=3.0, help="time per process after warm-up")
     arguments = parser.parse_args()
     workloads = arguments.workloads or list(WORKLOADS)
@@ -124,7 +125,7 @@ def main():
     engines = {
         "torch": (torch, {}),
         "torch-tuned": (torch, {"GLIBC_TUNABLES": TUNED}),
-        "gpn": ([engine_binary()], {"RAYON_NUM_THREADS": "2"}),
+        "gpn": ([arguments.binary or engine_binary()], {"RAYON_NUM_THREADS": "2"}),
     }
     folder = output_folder()
     results = {workload: {engine: [] for engine in engines} for workload in workloads}

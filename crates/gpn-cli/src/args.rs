@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Train(TrainArguments),
     /// Evaluate a trained run on few-shot tasks of test classes.
     Eval(EvalArguments),
+    /// Measure the speed of training and inference on this machine.
+    Bench(BenchArguments),
     /// Teach a trained model new classes from a few samples each.
     Teach(TeachArguments),
     /// Tell which class samples belong to.
@@ -62,6 +64,16 @@ pub(crate) struct DemoArguments {
     /// Training steps; fewer are quicker, and worse.
     #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) episodes: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct BenchArguments {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Time for each of the seven workloads, after its warm-up.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) seconds: f64,
 }
 
 #[derive(Args)]

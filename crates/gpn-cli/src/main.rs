@@ -4,6 +4,7 @@
 //! that says what, where and what to do; 2: wrong usage.
 
 mod args;
+mod bench;
 mod classes;
 mod data_build;
 mod data_info;
@@ -47,6 +48,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Data(DataCommand::Info(arguments)) => data_info::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Teach(arguments) => teach::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Classes(arguments) => classes::run(&arguments),

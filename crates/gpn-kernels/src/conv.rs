@@ -1,6 +1,5 @@
 //! One convolution of a group of images: the choice of method, and the epilogue it ends in.
 
-use crate::ahead::Ahead;
 use crate::direct;
 use crate::epilogue::{BiasRelu, Epilogue, Keep, KeepWithSums, Run, ThroughPool, ThroughRelu, ToImages};
 use crate::geometry::{ConvShape, Map, padded_channels};
@@ -37,8 +36,6 @@ pub(crate) struct Convolve<'a> {
     /// As left by [`PackWeights`] for the same shape and the direction of the output.
     pub(crate) weights: &'a [f32],
     pub(crate) work: Workspace<'a>,
-    /// Fetched meanwhile.
-    pub(crate) ahead: Ahead<'a>,
     pub(crate) output: Output<'a>,
 }
 
@@ -95,15 +92,14 @@ struct Operands<'a> {
     exact: bool,
     weights: &'a [f32],
     work: Workspace<'a>,
-    ahead: Ahead<'a>,
 }
 
 impl Kernel for Convolve<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Convolve { shape, maps, images, exact, weights, work, ahead, output } = self;
-        let operands = Operands { shape, maps, images, exact, weights, work, ahead };
+        let Convolve { shape, maps, images, exact, weights, work, output } = self;
+        let operands = Operands { shape, maps, images, exact, weights, work };
         match output {
             Output::Keep(mut e) => {
                 assert!(e.out.len() >= images * e.map.len());
@@ -130,24 +126,28 @@ impl Kernel for Convolve<'_> {
 
 impl Operands<'_> {
     #[inline(always)]
-    fn run<V: Vector, E: Epilogue<V>>(mut self, epilogue: &mut E) {
+    fn run<V: Vector, E: Epilogue<V> + Epilogue<V::Fused>>(mut self, epilogue: &mut E) {
         let (shape, maps, images, weights) = (self.shape, self.maps, self.images, self.weights);
-        let ahead = self.ahead;
-        if E::IS_BACKWARD {
+        let ahead = self.work.ahead;
+        if <E as Epilogue<V>>::IS_BACKWARD {
             let (from, to) = (shape.output, shape.input_gradient());
             if shape.uses_winograd() {
-                winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, ahead, epilogue);
+                winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
             } else if shape.stride == 2 {
                 direct::convolve_strided_backward::<V, E>(shape, maps, images, weights, ahead, epilogue);
             } else {
-                direct::convolve::<V, E>(from, to, 1, maps, images, weights, ahead, epilogue);
+                direct::convolve::<V, E>((from, to), 1, maps, images, weights, ahead, epilogue);
             }
         } else if shape.uses_winograd() && !self.exact {
             let (from, to) = (shape.input, shape.output);
-            winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, ahead, epilogue);
+            winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
         } else {
-            let (from, to) = (shape.input, shape.output);
-            direct::convolve::<V, E>(from, to, shape.stride, maps, images, weights, ahead, epilogue);
+            let (from_to, stride) = ((shape.input, shape.output), shape.stride);
+            if V::ROUNDS_ONCE || !self.exact {
+                direct::convolve::<V, E>(from_to, stride, maps, images, weights, ahead, epilogue);
+            } else {
+                direct::convolve::<V::Fused, E>(from_to, stride, maps, images, weights, ahead, epilogue);
+            }
         }
     }
 }
@@ -204,8 +204,6 @@ pub(crate) struct WeightGradient<'a> {
     pub(crate) gradient: &'a mut [f32],
     pub(crate) is_first: bool,
     pub(crate) work: Workspace<'a>,
-    /// Fetched meanwhile.
-    pub(crate) ahead: Ahead<'a>,
 }
 
 impl Kernel for WeightGradient<'_> {
@@ -222,14 +220,20 @@ impl Kernel for WeightGradient<'_> {
                 self.gradient,
                 self.is_first,
                 &mut self.work,
-                self.ahead,
             );
         } else {
             if self.is_first {
                 self.gradient[..9 * shape.input.c * shape.output.c].fill(0.0);
             }
             let (inputs, gradients) = (self.inputs, self.gradients);
-            direct::add_weight_gradient::<V>(shape, inputs, gradients, images, self.gradient, self.ahead);
+            direct::add_weight_gradient::<V>(
+                shape,
+                inputs,
+                gradients,
+                images,
+                self.gradient,
+                self.work.ahead,
+            );
         }
     }
 }
@@ -257,6 +261,7 @@ impl Kernel for FinishWeightGradient<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ahead::Ahead;
     use crate::geometry::CHANNEL_BLOCK;
     use crate::simd::Simd;
     use crate::winograd::workspace_len;
@@ -340,8 +345,7 @@ mod tests {
                 images,
                 exact,
                 weights: &packed,
-                work: Workspace { first: &mut first, second: &mut second },
-                ahead: Ahead::default(),
+                work: Workspace { first: &mut first, second: &mut second, ahead: Ahead::default() },
                 output: Output::Keep(Keep { out: &mut dense, map: output }),
             });
             let mut got = vec![0.0; y.len()];
@@ -369,8 +373,7 @@ mod tests {
             images,
             exact: false,
             weights: &packed,
-            work: Workspace { first: &mut first, second: &mut second },
-            ahead: Ahead::default(),
+            work: Workspace { first: &mut first, second: &mut second, ahead: Ahead::default() },
             output: Output::ToImages(ToImages { out: &mut got, map: input, channels: ci }),
         });
         assert_close(&format!("gradient of the input {what}"), &got, &gx);
@@ -383,8 +386,7 @@ mod tests {
             images,
             gradient: &mut sums,
             is_first: true,
-            work: Workspace { first: &mut first, second: &mut second },
-            ahead: Ahead::default(),
+            work: Workspace { first: &mut first, second: &mut second, ahead: Ahead::default() },
         });
         let mut finished = vec![0.0; 9 * input.c * output.c];
         simd.run(FinishWeightGradient { shape, gradient: &sums, out: &mut finished });

@@ -143,8 +143,7 @@ impl Sweep<'_> {
 /// 3x3 convolution of `images` padded maps. `weights`: `[3][3][input.c][output.c]`.
 #[inline(always)]
 pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
-    input: Map,
-    output: Map,
+    (input, output): (Map, Map),
     stride: usize,
     maps: &[f32],
     images: usize,

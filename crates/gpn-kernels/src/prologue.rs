@@ -52,6 +52,14 @@ impl Kernel for Activate<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector>(self) {
+        self.run_fused::<V::Fused>();
+    }
+}
+
+impl Activate<'_> {
+    /// Rounds as PyTorch does, so that a value near zero falls on the same side of the ReLU.
+    #[inline(always)]
+    fn run_fused<V: Vector>(self) {
         let map = self.map;
         assert!(self.raw.len() >= map.len() && self.out.len() >= map.padded_len());
         assert!(self.norm.scale.len() == map.c && self.norm.shift.len() == map.c);

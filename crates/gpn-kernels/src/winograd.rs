@@ -16,14 +16,16 @@ pub(crate) const PLACES: usize = 36;
 /// Breaks the power of two between the places of a tile, which would all fall into one set of the cache.
 const PLACE_GAP: usize = 16;
 
-/// Work space for the transformed tiles of one worker.
+/// Work space for the transformed tiles of one worker, and what it is to fetch.
 pub(crate) struct Workspace<'a> {
     pub(crate) first: &'a mut [f32],
     pub(crate) second: &'a mut [f32],
+    /// Fetched meanwhile.
+    pub(crate) ahead: Ahead<'a>,
 }
 
 /// Number of tiles that are transformed and multiplied together, for maps of at most `channels` channels:
-/// as many as leave inputs, outputs and weights in the second cache.
+/// few enough that inputs, outputs and weights leave room in the second cache for the maps of the next image.
 pub(crate) fn tiles_per_block(channels: usize) -> usize {
     (512 / channels).clamp(16, 64)
 }
@@ -77,7 +79,6 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     images: usize,
     weights: &[f32],
     work: &mut Workspace<'_>,
-    ahead: Ahead<'_>,
     epilogue: &mut E,
 ) {
     let run = if E::IS_BACKWARD { input.c } else { PRECISE_RUN };
@@ -91,9 +92,10 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
         let tiles = grid.block.min(grid.total - begin);
         // SAFETY: tiles lie inside the padded maps; a block's tiles fit the work space, checked above.
         unsafe {
-            transform_inputs::<V>(&grid, maps, begin, tiles, work.first, in_place);
+            let block = (&grid, begin, tiles);
+            transform_tiles::<V, OfInputs, 6>(block, maps, 0, work.first, in_place);
             for place in 0..PLACES {
-                ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
+                work.ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
                 let x = work.first.as_ptr().add(place * in_place);
                 let w = weights.as_ptr().add(place * input.c * output.c);
                 let y = work.second.as_mut_ptr().add(place * out_place);
@@ -129,7 +131,6 @@ pub(crate) fn weight_gradient<V: Vector>(
     gradient: &mut [f32],
     is_first: bool,
     work: &mut Workspace<'_>,
-    ahead: Ahead<'_>,
 ) {
     let (input, output) = (shape.input, shape.output);
     let channels = input.c.max(output.c);
@@ -143,10 +144,13 @@ pub(crate) fn weight_gradient<V: Vector>(
         let tiles = grid.block.min(grid.total - begin);
         // SAFETY: as in `convolve`.
         unsafe {
-            transform_inputs::<V>(&grid, inputs, begin, tiles, work.first, in_place);
-            transform_gradients::<V>(&out_grid, gradients, begin, tiles, work.second, out_place);
+            // A 6x6 window begins in the border, a 4x4 tile of gradients behind it.
+            let (block, out_block) = ((&grid, begin, tiles), (&out_grid, begin, tiles));
+            transform_tiles::<V, OfInputs, 6>(block, inputs, 0, work.first, in_place);
+            let corner = output.padded_at(0, 0);
+            transform_tiles::<V, OfGradients, 4>(out_block, gradients, corner, work.second, out_place);
             for place in 0..PLACES {
-                ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
+                work.ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
                 let product = TransposedProduct {
                     x: work.first.as_ptr().add(place * in_place),
                     y: work.second.as_ptr().add(place * out_place),
@@ -250,79 +254,61 @@ impl TransposedProduct {
     }
 }
 
-/// `B' in B` of tiles `begin ..`, place by place.
-///
-/// # Safety
-/// `maps` holds the grid's padded maps; `out` has `PLACES` places of `place` values, each holding `tiles`
-/// rows of channels.
-#[inline(always)]
-unsafe fn transform_inputs<V: Vector>(
-    grid: &TileGrid,
-    maps: &[f32],
-    begin: usize,
-    tiles: usize,
-    out: &mut [f32],
-    place: usize,
-) {
-    let map = grid.map;
-    for i in 0..tiles {
-        let (image, y, x) = grid.corner(begin + i);
-        let corner = image * map.padded_len() + y * map.padded_row() + x * map.c;
-        for c in (0..map.c).step_by(V::LANES) {
-            // SAFETY: the 6x6 window of every tile lies inside the padded map.
-            unsafe {
-                let from = maps.as_ptr().add(corner + c);
-                let mut half = [[V::zero(); 6]; 6];
-                for column in 0..6 {
-                    let line = load_column(from.add(column * map.c), map.padded_row());
-                    let line = input_transform(line);
-                    for row in 0..6 {
-                        half[row][column] = line[row];
-                    }
-                }
-                let to = out.as_mut_ptr().add(i * map.c + c);
-                for (row, &line) in half.iter().enumerate() {
-                    for (column, value) in input_transform(line).into_iter().enumerate() {
-                        value.store(to.add((row * 6 + column) * place));
-                    }
-                }
-            }
-        }
+/// The transform T of a line of `N` values. (A trait, because a function passed as a value would be called without
+/// the instruction set of its caller.)
+trait Transform<const N: usize> {
+    fn line<V: Vector>(values: [V; N]) -> [V; 6];
+}
+
+/// B'
+struct OfInputs;
+impl Transform<6> for OfInputs {
+    #[inline(always)]
+    fn line<V: Vector>(values: [V; 6]) -> [V; 6] {
+        input_transform(values)
     }
 }
 
-/// `A g A'` of tiles `begin ..` of output gradients, place by place.
+/// A
+struct OfGradients;
+impl Transform<4> for OfGradients {
+    #[inline(always)]
+    fn line<V: Vector>(values: [V; 4]) -> [V; 6] {
+        output_transform_transposed(values)
+    }
+}
+
+/// `T tile T'` of the `N` x `N` tiles `begin ..`, place by place. `corner` is where tile (0, 0) begins in a padded map.
 ///
 /// # Safety
-/// As [`transform_inputs`].
+/// `maps` holds the grid's padded maps, and tiles lie inside; `out` has `PLACES` places of `place` values, each
+/// holding `tiles` rows of channels.
 #[inline(always)]
-unsafe fn transform_gradients<V: Vector>(
-    grid: &TileGrid,
+unsafe fn transform_tiles<V: Vector, T: Transform<N>, const N: usize>(
+    (grid, begin, tiles): (&TileGrid, usize, usize),
     maps: &[f32],
-    begin: usize,
-    tiles: usize,
+    corner: usize,
     out: &mut [f32],
     place: usize,
 ) {
     let map = grid.map;
     for i in 0..tiles {
         let (image, y, x) = grid.corner(begin + i);
-        let corner = image * map.padded_len() + map.padded_at(y, x);
+        let first = image * map.padded_len() + y * map.padded_row() + x * map.c + corner;
         for c in (0..map.c).step_by(V::LANES) {
-            // SAFETY: a 4x4 tile lies inside the padded map, whose ragged edge is zero.
+            // SAFETY: the caller's promise.
             unsafe {
-                let from = maps.as_ptr().add(corner + c);
-                let mut half = [[V::zero(); 4]; 6];
-                for column in 0..4 {
-                    let line = load_column(from.add(column * map.c), map.padded_row());
-                    let line = output_transform_transposed(line);
+                let from = maps.as_ptr().add(first + c);
+                let mut half = [[V::zero(); N]; 6];
+                for column in 0..N {
+                    let transformed = T::line::<V>(load_column(from.add(column * map.c), map.padded_row()));
                     for row in 0..6 {
-                        half[row][column] = line[row];
+                        half[row][column] = transformed[row];
                     }
                 }
                 let to = out.as_mut_ptr().add(i * map.c + c);
-                for (row, &line) in half.iter().enumerate() {
-                    for (column, value) in output_transform_transposed(line).into_iter().enumerate() {
+                for (row, &values) in half.iter().enumerate() {
+                    for (column, value) in T::line(values).into_iter().enumerate() {
                         value.store(to.add((row * 6 + column) * place));
                     }
                 }

@@ -43,6 +43,7 @@
 //! ```
 
 mod backbone;
+pub mod bench;
 mod device;
 mod distance;
 mod embedder;

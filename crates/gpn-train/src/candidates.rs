@@ -97,6 +97,8 @@ pub struct Candidates {
     prototypes: Vec<f32>,
     steps: Vec<Vec<Influence>>,
     lambda: f32,
+    /// What squared distances are multiplied with before the softmax, as in training.
+    scale: f32,
 }
 
 impl Candidates {
@@ -134,6 +136,7 @@ impl Candidates {
             prototypes: mix(lambda, &first, tape.result(&thinned)),
             steps: tape.influences(),
             lambda,
+            scale: model.info.config.train.distance_scale,
         })
     }
 
@@ -155,7 +158,8 @@ impl Candidates {
             .map(|prototype| squared_distance(embedding, prototype))
             .collect();
         let nearest = distances.iter().copied().fold(f32::INFINITY, f32::min);
-        let likelihood = |distance: f32| (f64::from(nearest) - f64::from(distance)).exp();
+        let likelihood =
+            |distance: f32| (f64::from(self.scale) * (f64::from(nearest) - f64::from(distance))).exp();
         let total: f64 = distances.iter().map(|&distance| likelihood(distance)).sum();
         let mut guesses: Vec<Guess> = distances
             .iter()

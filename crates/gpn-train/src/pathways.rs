@@ -8,7 +8,6 @@ use gpn_taxonomy::{
 };
 use serde::{Deserialize, Serialize};
 
-
 /// How the graph of a task is thinned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -187,8 +187,7 @@ impl Network {
                     images,
                     gradient: &mut worker.gradient,
                     is_first: first == range.start,
-                    work: workspace(&mut worker.tiles),
-                    ahead: Ahead::new([gradient_ahead, raw_ahead, &[]]),
+                    work: workspace(&mut worker.tiles, Ahead::new([gradient_ahead, raw_ahead, &[]])),
                 });
                 let output = match layer.source {
                     Source::Image if !wants_images => continue,
@@ -224,8 +223,7 @@ impl Network {
                     images,
                     exact: false,
                     weights,
-                    work: workspace(&mut worker.tiles),
-                    ahead: batch.ahead_again(layer.source, l, &next),
+                    work: workspace(&mut worker.tiles, batch.ahead_again(layer.source, l, &next)),
                     output,
                 });
             }

@@ -119,8 +119,7 @@ impl Network {
                     images,
                     exact,
                     weights,
-                    work: workspace(&mut worker.tiles),
-                    ahead: batch.ahead(layer.source, l, &next),
+                    work: workspace(&mut worker.tiles, batch.ahead(layer.source, l, &next)),
                     output: Output::KeepWithSums(KeepWithSums::new(out, images, output, channel_sums)),
                 });
             }

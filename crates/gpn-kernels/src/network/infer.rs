@@ -107,8 +107,7 @@ impl Network {
                 images: count,
                 exact: false,
                 weights: &self.packed[l],
-                work: workspace(&mut worker.tiles),
-                ahead: Ahead::default(),
+                work: workspace(&mut worker.tiles, Ahead::default()),
                 output: result,
             });
             if target == Source::Pooled {

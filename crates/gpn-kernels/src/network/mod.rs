@@ -141,6 +141,12 @@ impl Network {
         self.plan.layers.iter().map(|l| l.shape.flops()).sum()
     }
 
+    /// The share of the first layer in [`Network::flops`]: what a training step without the gradient of the
+    /// images does less than three times.
+    pub fn first_layer_flops(&self) -> u64 {
+        self.plan.layers.first().map_or(0, |l| l.shape.flops())
+    }
+
     fn check_tensors<T: AsRef<[f32]>>(
         infos: &[TensorInfo],
         given: &[T],

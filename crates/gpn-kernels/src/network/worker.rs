@@ -1,6 +1,7 @@
 //! What one thread works in.
 
 use super::plan::Plan;
+use crate::ahead::Ahead;
 use crate::buffer::Buffer;
 use crate::conv::PackWeights;
 use crate::geometry::Map;
@@ -77,8 +78,8 @@ impl Worker {
     }
 }
 
-/// The tile buffers as the kernels take them.
-pub(crate) fn workspace(tiles: &mut [Buffer; 2]) -> Workspace<'_> {
+/// The tile buffers as the kernels take them, which fetch `ahead` meanwhile.
+pub(crate) fn workspace<'a>(tiles: &'a mut [Buffer; 2], ahead: Ahead<'a>) -> Workspace<'a> {
     let [first, second] = tiles;
-    Workspace { first, second }
+    Workspace { first, second, ahead }
 }

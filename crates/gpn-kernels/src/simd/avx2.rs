@@ -23,6 +23,8 @@ pub(super) struct Avx2(__m256);
 // SAFETY of every block below: by the invariant of `Vector` the processor has AVX2 and FMA here;
 // loads and stores pass the caller's promise on.
 impl Vector for Avx2 {
+    type Fused = Self;
+    const ROUNDS_ONCE: bool = true;
     const LANES: usize = 8;
     const TILE_PIXELS: [usize; 2] = [6, 4];
 

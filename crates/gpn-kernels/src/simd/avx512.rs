@@ -23,6 +23,8 @@ pub(super) struct Avx512(__m512);
 // SAFETY of every block below: by the invariant of `Vector` the processor has AVX-512F here;
 // loads and stores pass the caller's promise on.
 impl Vector for Avx512 {
+    type Fused = Self;
+    const ROUNDS_ONCE: bool = true;
     const LANES: usize = 16;
     const TILE_PIXELS: [usize; 2] = [8, 7];
 

@@ -19,6 +19,10 @@ use crate::error::KernelError;
 /// Invariant that makes the safe methods safe: values of the AVX types exist only inside [`Simd::run`],
 /// which is reached only after the processor was asked for the instruction set.
 pub(crate) trait Vector: Copy {
+    /// The same with a `mul_add` that rounds once, whatever it costs: for results that are compared bit by bit.
+    type Fused: Vector;
+    /// Whether `mul_add` rounds once as it is.
+    const ROUNDS_ONCE: bool;
     /// Values per vector; divides [`crate::geometry::CHANNEL_BLOCK`].
     const LANES: usize;
     /// Register tiles tried by the convolutions, in pixels: the one that wastes less of a row is taken.
@@ -167,7 +171,7 @@ impl Simd {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { avx2::run(kernel) },
-            Level::Portable => kernel.run::<portable::Portable>(),
+            Level::Portable => kernel.run::<portable::Portable<false>>(),
         }
     }
 }

@@ -4,17 +4,20 @@ use super::Vector;
 
 const LANES: usize = 4;
 
+/// `FUSED`: whether `mul_add` rounds once.
 #[derive(Clone, Copy)]
-pub(super) struct Portable([f32; LANES]);
+pub(super) struct Portable<const FUSED: bool>([f32; LANES]);
 
-impl Portable {
+impl<const FUSED: bool> Portable<FUSED> {
     #[inline(always)]
     fn zip(self, b: Self, f: impl Fn(f32, f32) -> f32) -> Self {
         Self(std::array::from_fn(|i| f(self.0[i], b.0[i])))
     }
 }
 
-impl Vector for Portable {
+impl<const FUSED: bool> Vector for Portable<FUSED> {
+    type Fused = Portable<true>;
+    const ROUNDS_ONCE: bool = FUSED || cfg!(target_arch = "aarch64");
     const LANES: usize = LANES;
     const TILE_PIXELS: [usize; 2] = [4, 3];
 
@@ -50,9 +53,12 @@ impl Vector for Portable {
     }
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
-        // Without the instruction `f32::mul_add` is a slow call; two roundings are as good here.
+        // Without the instruction `f32::mul_add` is a slow call. A product of two f32 is exact in f64.
         if cfg!(target_arch = "aarch64") {
             Self(std::array::from_fn(|i| self.0[i].mul_add(b.0[i], c.0[i])))
+        } else if FUSED {
+            let wide = |x: f32| f64::from(x);
+            Self(std::array::from_fn(|i| (wide(self.0[i]) * wide(b.0[i]) + wide(c.0[i])) as f32))
         } else {
             self.mul(b).add(c)
         }
