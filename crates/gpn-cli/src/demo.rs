@@ -149,8 +149,10 @@ fn on_pixels(benchmark: &Benchmark, tasks: &[Task], input: InputShape) -> anyhow
     Ok(Estimate::of(&tasks.iter().map(percent).collect::<Vec<f64>>()))
 }
 
-/// The rows of the result: what it is, and where its figures stand.
-pub(crate) const ROWS: [(&str, fn(&Side) -> Estimate); 4] = [
+/// A row of the result: what it is, and where its figures stand.
+pub(crate) type ResultRow = (&'static str, fn(&Side) -> Estimate);
+
+pub(crate) const ROWS: [ResultRow; 4] = [
     ("nearest prototype on pixels", |side| side.pixels),
     ("the network, no propagation", |side| side.base),
     ("GPN: place in the graph unknown", |side| side.unknown),

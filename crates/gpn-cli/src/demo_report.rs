@@ -11,7 +11,7 @@ use gpn_report::{
 };
 use gpn_train::{Hierarchy, Host, INTERVAL, Propagated, Trained, TrainedModel, propagate};
 
-use crate::demo::{ROWS, Side};
+use crate::demo::{ROWS, ResultRow, Side};
 
 /// Queries of each class shown for the example.
 const SHOWN: usize = 7;
@@ -88,7 +88,7 @@ fn result_table(sides: &[Side; 2]) -> Table {
         decimals: 1,
         signed: false,
     };
-    let row = |(name, of): (&str, fn(&Side) -> gpn_train::Estimate)| Row {
+    let row = |(name, of): ResultRow| Row {
         name: name.into(),
         cells: sides.iter().map(|side| Cell::estimate(of(side).mean, of(side).half_width)).collect(),
         rule_above: false,

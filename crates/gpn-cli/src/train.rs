@@ -30,7 +30,7 @@ pub(crate) fn run_new(
     data: &Path,
     out: &Path,
 ) -> anyhow::Result<bool> {
-    let trainer = Trainer::new(config.clone(), benchmark, &Device::cpu())?;
+    let trainer = Trainer::new(config, benchmark, &Device::cpu())?;
     let run = create(out, &trainer, data)?;
     carry_out(&run, out, trainer)
 }
@@ -105,7 +105,7 @@ fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDire
         config = config.with_setting(setting)?;
     }
     let benchmark = Benchmark::open(data)?;
-    let mut trainer = Trainer::new(config, benchmark, device)?;
+    let mut trainer = Trainer::new(&config, benchmark, device)?;
     if let Some(file) = &arguments.init {
         Weights::read(file)?.load(&mut trainer.network().embedder)?;
     }
@@ -140,7 +140,7 @@ fn resume(
             folder.display()
         );
     }
-    let mut trainer = Trainer::new(config, benchmark, device)?;
+    let mut trainer = Trainer::new(&config, benchmark, device)?;
     trainer.resume(&run.checkpoints())?;
     run.cut_metrics(trainer.position().episode)?;
     eprintln!("going on after episode {}", trainer.position().episode);

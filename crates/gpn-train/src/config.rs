@@ -296,6 +296,7 @@ impl Config {
     }
 
     /// The settings with every interval that was left open worked out, for training classes with so many samples each.
+    #[must_use]
     pub fn resolved(&self, samples_of: &[usize]) -> Self {
         let mut config = self.clone();
         if config.memory.refresh_every == 0 {

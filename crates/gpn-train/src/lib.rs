@@ -25,7 +25,7 @@
 //! build(&source, &taxonomy, "built in", &settings, &data, &|_done, _total| {})?;
 //!
 //! let config = Config::default().with_setting("train.episodes=3")?;
-//! let mut trainer = Trainer::new(config, Benchmark::open(&data)?, &Device::cpu())?;
+//! let mut trainer = Trainer::new(&config, Benchmark::open(&data)?, &Device::cpu())?;
 //! trainer.run(&checkpoints, |_done, _report| ControlFlow::Continue(()))?;
 //! assert_eq!(trainer.position().episode, 3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -49,6 +49,7 @@ pub(crate) trait Vector: Copy {
     fn finish_streams() {}
     /// Fetches the cache line of `value` into the second cache, where the processor can.
     #[inline(always)]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "it is the address that is fetched")]
     fn prefetch(_value: &f32) {}
     /// All lanes equal.
     fn splat(x: f32) -> Self;

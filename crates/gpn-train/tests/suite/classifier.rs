@@ -20,7 +20,7 @@ fn model() -> PathBuf {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let mut trainer = Trainer::new(config(), benchmark(), &Device::cpu()).unwrap();
+        let mut trainer = Trainer::new(&config(), benchmark(), &Device::cpu()).unwrap();
         trainer.run(&folder.path().join("checkpoints"), |_, _| ControlFlow::Continue(())).unwrap();
         trainer.save_model(&folder.path().join("model.safetensors")).unwrap();
         folder

@@ -49,7 +49,7 @@ fn trained(folder: &Path, stops: &[u64]) -> Vec<u8> {
     let mut stops = stops.to_vec();
     stops.push(u64::MAX);
     for stop in stops {
-        let mut trainer = Trainer::new(config(), benchmark(), &Device::cpu()).unwrap();
+        let mut trainer = Trainer::new(&config(), benchmark(), &Device::cpu()).unwrap();
         trainer.resume(folder).unwrap();
         let stop_at = |done, _: Option<&gpn_train::Progress>| {
             if done == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
