@@ -151,7 +151,7 @@ fn an_interrupt_saves_and_exits_with_0() {
     let run = [&["train", "--data", "data", "--out", "stopped"], &SETTINGS[..]].concat();
     let mut child = command(folder, &run).spawn().unwrap();
     let started = Instant::now();
-    while !folder.join("stopped/metrics.jsonl").exists() && started.elapsed() < Duration::from_secs(60) {
+    while !folder.join("stopped/metrics.jsonl").exists() && started.elapsed() < Duration::from_mins(1) {
         std::thread::sleep(Duration::from_millis(5));
     }
     Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
