@@ -25,9 +25,8 @@ const ROUNDS: usize = 8;
 /// A cell with fewer classes of the sample is given up, and the largest one is divided instead.
 const LEAST_SAMPLE: u32 = 8;
 
-/// One cell of this many is searched, and never less than [`LEAST_CELLS`].
-const CELLS_PER_SEARCHED: usize = 16;
-const LEAST_CELLS: usize = 32;
+/// Cells that a search looks at.
+const CELLS_SEARCHED: usize = 48;
 
 /// Finds the nearest classes of a memory.
 ///
@@ -178,10 +177,9 @@ impl Cells {
         let mut cells: Vec<(f32, usize)> =
             self.centres.chunks_exact(dim).map(|centre| squared_distance(centre, query)).zip(0..).collect();
         cells.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let searched = (cells.len() / CELLS_PER_SEARCHED).max(LEAST_CELLS);
         let mut nearest = Nearest::new(count);
         for (place, (_, cell)) in cells.into_iter().enumerate() {
-            if place >= searched && nearest.is_full() {
+            if place >= CELLS_SEARCHED && nearest.is_full() {
                 break;
             }
             for &class in &self.classes[self.starts[cell]..self.starts[cell + 1]] {
