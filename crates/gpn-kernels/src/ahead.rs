@@ -28,7 +28,7 @@ impl<'a> Ahead<'a> {
         for map in self.maps {
             let (begin, end) = (map.len() * step / steps, map.len() * (step + 1) / steps);
             for line in (begin..end).step_by(LINE) {
-                V::prefetch(&map[line]);
+                V::prefetch(map[line..].as_ptr());
             }
         }
     }

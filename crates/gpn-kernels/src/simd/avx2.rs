@@ -37,8 +37,8 @@ impl Vector for Avx2 {
         unsafe { _mm256_storeu_ps(p, self.0) }
     }
     #[inline(always)]
-    fn prefetch(value: &f32) {
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast()) }
+    fn prefetch(p: *const f32) {
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
     }
     #[inline(always)]
     fn splat(x: f32) -> Self {

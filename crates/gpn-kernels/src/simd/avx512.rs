@@ -45,8 +45,8 @@ impl Vector for Avx512 {
         unsafe { _mm_sfence() }
     }
     #[inline(always)]
-    fn prefetch(value: &f32) {
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast()) }
+    fn prefetch(p: *const f32) {
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
     }
     #[inline(always)]
     fn splat(x: f32) -> Self {

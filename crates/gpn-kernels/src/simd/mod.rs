@@ -47,10 +47,9 @@ pub(crate) trait Vector: Copy {
     /// Makes everything streamed visible to other threads.
     #[inline(always)]
     fn finish_streams() {}
-    /// Fetches the cache line of `value` into the second cache, where the processor can.
+    /// Fetches the cache line at `p` into the second cache, where the processor can. Reads nothing: any address will do.
     #[inline(always)]
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "it is the address that is fetched")]
-    fn prefetch(_value: &f32) {}
+    fn prefetch(_p: *const f32) {}
     /// All lanes equal.
     fn splat(x: f32) -> Self;
     /// `self + b`
