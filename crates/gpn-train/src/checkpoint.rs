@@ -6,6 +6,7 @@ use gpn_model::{NamedTensor, Weights, save_weights};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
+use crate::means::Means;
 use crate::memory::Memory;
 use crate::network::Network;
 use crate::optimisers::Optimisers;
@@ -29,6 +30,8 @@ pub struct Position {
     pub validation: Option<ValidationResult>,
     /// Highest accuracy after propagation on the validation tasks so far, in percent.
     pub best: Option<f64>,
+    /// Loss and accuracy since the last report.
+    pub means: Means,
 }
 
 /// The directory of a run's checkpoints.

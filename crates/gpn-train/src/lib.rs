@@ -40,6 +40,7 @@ mod error;
 mod evaluate;
 mod events;
 mod exact_sum;
+mod means;
 mod memory;
 mod model_card;
 mod model_file;
@@ -64,6 +65,7 @@ pub use config::{AugmentSettings, Config, ModelSettings, PRESETS, TaskSettings, 
 pub use error::TrainError;
 pub use evaluate::{Embeddings, Hierarchy, Propagated, TaskResult, Trained, accuracies, evaluate, propagate};
 pub use exact_sum::ExactSum;
+pub use means::{Mean, Means};
 pub use memory::{Memory, MemoryConfig, MemoryNorm};
 pub use model_card::model_card;
 pub use model_file::{ClassInfo, ModelInfo, TrainedModel};

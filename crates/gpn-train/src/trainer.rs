@@ -15,6 +15,7 @@ use gpn_taxonomy::{HopSearch, Taxonomy};
 use crate::checkpoint::{Checkpoints, Position};
 use crate::config::Config;
 use crate::error::TrainError;
+use crate::means::Means;
 use crate::memory::{Memory, MemoryConfig, MemoryNorm};
 use crate::model_file::{ModelInfo, TrainedModel};
 use crate::network::{EpisodeShape, Network, StepResult, StepTime};
@@ -197,7 +198,6 @@ impl Trainer {
     ) -> Result<(), TrainError> {
         let checkpoints = self.checkpoints(folder);
         let mut loader = self.loader()?;
-        let mut means = Means::default();
         let mut search = HopSearch::new(&self.graph);
         while self.position.episode < self.config.train.episodes {
             let t = self.position.episode;
@@ -208,7 +208,7 @@ impl Trainer {
             let Some(batch) = loader.next_batch() else { break };
             let batch = batch?;
             self.time.data += started.elapsed();
-            let kind = self.step(&batch, &mut search, &mut means)?;
+            let kind = self.step(&batch, &mut search)?;
             self.time.steps = self.network.time;
             loader.recycle(batch);
             self.position.episode += 1;
@@ -223,7 +223,7 @@ impl Trainer {
             let validate = ended || done.is_multiple_of(self.config.validation.every);
             let validation = if validate { self.validate(folder)? } else { None };
             let report = (validation.is_some() || done.is_multiple_of(self.config.train.log_every))
-                .then(|| self.report(&mut means, validation));
+                .then(|| self.report(validation));
             let stop = on_progress(done, report.as_ref()).is_break();
             if stop || ended || done.is_multiple_of(self.config.train.checkpoint_every) {
                 let started = Instant::now();
@@ -305,19 +305,14 @@ impl Trainer {
         Ok(())
     }
 
-    fn step(
-        &mut self,
-        batch: &Batch<Tag>,
-        search: &mut HopSearch,
-        means: &mut Means,
-    ) -> Result<StepKind, TrainError> {
+    fn step(&mut self, batch: &Batch<Tag>, search: &mut HopSearch) -> Result<StepKind, TrainError> {
         let t = batch.index;
         let rate = self.schedule.rate(t, self.position.few_shot);
         match &batch.tag {
             Tag::Auxiliary(labels) => {
                 let adam = self.optimisers.of(StepKind::Auxiliary);
                 let result = self.network.auxiliary_step(&batch.inputs, labels, adam, rate, t)?;
-                means.auxiliary.add(&result);
+                self.position.means.auxiliary.add(&result);
                 Ok(StepKind::Auxiliary)
             }
             Tag::FewShot(task) => {
@@ -342,7 +337,7 @@ impl Trainer {
                     rate,
                     t,
                 )?;
-                means.few_shot.add(&result);
+                self.position.means.few_shot.add(&result);
                 Ok(StepKind::FewShot)
             }
         }
@@ -354,9 +349,9 @@ impl Trainer {
         Surroundings::in_training(&self.graph, &task.classes, self.config.propagation.steps, halve, search)
     }
 
-    fn report(&self, means: &mut Means, validation: Option<ValidationResult>) -> Progress {
+    fn report(&mut self, validation: Option<ValidationResult>) -> Progress {
         let t = self.position.episode;
-        let Means { few_shot, auxiliary } = std::mem::take(means);
+        let Means { few_shot, auxiliary } = std::mem::take(&mut self.position.means);
         Progress {
             episode: t,
             few_shot: few_shot.mean(),
@@ -400,34 +395,5 @@ impl Trainer {
         };
         let range = self.position.episode..self.config.train.episodes;
         Ok(Loader::start(self.benchmark.clone(), config, range, plan))
-    }
-}
-
-#[derive(Default)]
-struct Means {
-    few_shot: Mean,
-    auxiliary: Mean,
-}
-
-#[derive(Default)]
-struct Mean {
-    count: u32,
-    loss: f64,
-    accuracy: f64,
-}
-
-impl Mean {
-    fn add(&mut self, result: &StepResult) {
-        self.count += 1;
-        self.loss += f64::from(result.loss);
-        self.accuracy += f64::from(result.accuracy);
-    }
-
-    fn mean(&self) -> Option<StepResult> {
-        let count = f64::from(self.count);
-        (self.count > 0).then(|| StepResult {
-            loss: (self.loss / count) as f32,
-            accuracy: (self.accuracy / count) as f32,
-        })
     }
 }
