@@ -207,7 +207,12 @@ impl Config {
             }),
             // For the drawn images of the built-in data set: crops that keep most of a shape, and a short schedule.
             "demo" => Ok(Self {
-                train: TrainSettings { episodes: 3_000, auxiliary_batch: 64, ..default.train },
+                train: TrainSettings {
+                    episodes: 3_000,
+                    auxiliary_batch: 64,
+                    log_every: 300,
+                    ..default.train
+                },
                 augment: AugmentSettings { least_scale: 0.35, ..default.augment },
                 rate: StepDecay { every: 300, from: 1_500, factor: 0.8, ..default.rate },
                 ..default
