@@ -2,31 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-fn gpn(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_gpn"))
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-/// Runs a command that must fail with exit code 1 and one error; returns it.
-fn failure(folder: &Path, arguments: &[&str]) -> String {
-    let output = gpn(folder, arguments);
-    let message = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
-    assert_eq!(message.matches("error:").count(), 1, "{message}");
-    assert!(!message.contains("panicked") && !message.contains("internal fault"), "{message}");
-    assert!(output.stdout.is_empty());
-    message
-}
+use crate::command::{failure, gpn, stderr};
 
 /// Three classes of embeddings and their edges.
 fn small_data(folder: &Path) {

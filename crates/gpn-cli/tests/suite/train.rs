@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+use crate::command::{command, failure, success};
 
 const EPISODES: &str = "train.episodes=40";
 const SETTINGS: [&str; 12] = [
@@ -22,35 +24,14 @@ const SETTINGS: [&str; 12] = [
     "validation.tasks=4",
 ];
 
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gpn"));
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-}
-
-fn gpn(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().unwrap()
-}
-
-fn succeed(folder: &Path, arguments: &[&str]) -> Output {
-    let output = gpn(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
 /// A folder with a small benchmark `data` and a run `whole` that nothing disturbed, made once for all tests.
 fn with_run() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let made = FOLDER.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let build = ["data", "build", "--source", "synthetic", "--images-per-leaf", "4", "--out", "data"];
-        succeed(folder.path(), &build);
-        succeed(folder.path(), &[&["train", "--data", "data", "--out", "whole"], &SETTINGS[..]].concat());
+        success(folder.path(), &build);
+        success(folder.path(), &[&["train", "--data", "data", "--out", "whole"], &SETTINGS[..]].concat());
         folder
     });
     made.path()
@@ -98,7 +79,7 @@ fn a_killed_run_ends_with_the_same_bytes() {
     }
     let resume = folder.join("killed/config.toml").exists();
     let arguments: &[&str] = if resume { &["train", "--resume", "killed"] } else { &first };
-    succeed(folder, arguments);
+    success(folder, arguments);
     assert!(model(folder, "killed") == expected, "after {kills} kills");
     assert!(kills > 0, "no round was slow enough to be killed");
     eprintln!("{kills} kills in {rounds} rounds");
@@ -118,7 +99,7 @@ fn a_full_disk_leaves_the_last_checkpoint_intact() {
     let folder = with_run();
     let copy = folder.join("copy");
     let run = [&["train", "--data", "data", "--out", "copy"], &SETTINGS[..]].concat();
-    succeed(folder, &run);
+    success(folder, &run);
     fs::remove_file(copy.join("model.safetensors")).unwrap();
     for old in fs::read_dir(copy.join("checkpoints")).unwrap() {
         let path = old.unwrap().path();
@@ -140,7 +121,7 @@ fn a_full_disk_leaves_the_last_checkpoint_intact() {
         .filter(|name| !name.ends_with(".safetensors"))
         .collect();
     assert!(leftovers.is_empty(), "{leftovers:?}");
-    succeed(folder, &["train", "--resume", "copy"]);
+    success(folder, &["train", "--resume", "copy"]);
     assert!(model(folder, "copy") == model(folder, "whole"));
 }
 
@@ -157,7 +138,7 @@ fn an_interrupt_saves_and_exits_with_0() {
     Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     let status = child.wait().unwrap();
     assert!(status.success(), "{status}");
-    succeed(folder, &["train", "--resume", "stopped"]);
+    success(folder, &["train", "--resume", "stopped"]);
     assert!(model(folder, "stopped") == model(folder, "whole"));
 }
 
@@ -166,15 +147,15 @@ fn evaluation_reports_tasks_and_refuses_what_does_not_fit() {
     let folder = with_run();
     let eval =
         ["eval", "whole", "--data", "data", "--tasks", "5", "--queries", "2", "--json", "--csv", "tasks.csv"];
-    let output = succeed(folder, &eval);
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = success(folder, &eval);
+    let report: serde_json::Value = serde_json::from_str(&output).unwrap();
     assert_eq!(report["per_task"].as_array().unwrap().len(), 5);
     assert_eq!(fs::read_to_string(folder.join("tasks.csv")).unwrap().lines().count(), 6);
     let rest = [&eval[..], &["--rest", "3"]].concat();
-    let with_rest = succeed(folder, &rest);
-    assert_ne!(with_rest.stdout, output.stdout);
+    let with_rest = success(folder, &rest);
+    assert_ne!(with_rest, output);
 
-    succeed(
+    success(
         folder,
         &[
             "data",
@@ -197,9 +178,7 @@ fn evaluation_reports_tasks_and_refuses_what_does_not_fit() {
         (&["train", "--data", "data", "--out", "x", "--set", "task.wya=3"], "did you mean `task.way`?"),
         (&["eval", "whole", "--data", "data", "--way", "500"], "500-way"),
     ] {
-        let output = gpn(folder, arguments);
-        let message = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
+        let message = failure(folder, arguments);
         assert!(message.contains(expected), "{arguments:?}: {message}");
     }
     assert!(!folder.join("x").exists());

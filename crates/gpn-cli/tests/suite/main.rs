@@ -1,0 +1,6 @@
+//! The command `gpn` as a user meets it, in one binary because each would link everything anew.
+
+mod cli;
+mod command;
+mod teach;
+mod train;
