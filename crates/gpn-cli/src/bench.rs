@@ -1,6 +1,5 @@
 //! `gpn bench`.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -68,10 +67,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
 
 /// The report as a page of text.
 fn page(report: &Report) -> String {
-    let mut text = String::new();
     let Report { threads, simd, peak_gflops, .. } = report;
-    // invariant: writing to a string does not fail.
-    writeln!(text, "{threads} threads, {simd}, measured peak {peak_gflops:.0} GFLOP/s\n").unwrap();
     let mut table = Table::new(["workload", "ms per step", "steps/s", "images/s", "GFLOP/s", "of peak"]);
     for line in &report.workloads {
         table.row([
@@ -83,7 +79,8 @@ fn page(report: &Report) -> String {
             format!("{:.0}%", 100.0 * line.share_of_peak),
         ]);
     }
-    writeln!(text, "{table}").unwrap();
-    text.push_str("GFLOP/s count the convolutions as the direct method does them; Winograd needs fewer.\n");
-    text
+    format!(
+        "{threads} threads, {simd}, measured peak {peak_gflops:.0} GFLOP/s\n\n{table}\nGFLOP/s count the convolutions as the \
+         direct method does them; Winograd needs fewer.\n"
+    )
 }

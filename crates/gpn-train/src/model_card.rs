@@ -58,13 +58,13 @@ pub fn model_card(info: &ModelInfo, benchmark: &Benchmark) -> String {
             .unwrap();
             for (tried, estimate) in LAMBDAS.iter().zip(&result.by_lambda) {
                 let mark = if (tried - lambda).abs() < 1e-6 { " (best, used by default)" } else { "" };
-                // invariant: as above.
+                // invariant: writing to a string does not fail.
                 writeln!(text, "| {tried}{mark} | {estimate} |").unwrap();
             }
         }
         None => text.push_str("No validation tasks were evaluated.\n"),
     }
-    // invariant: as above.
+    // invariant: writing to a string does not fail.
     writeln!(
         text,
         "\nThe benchmark has {} Close and {} Far test classes; `gpn eval` measures on those. Classes seen in training are \
