@@ -7,12 +7,13 @@ use rayon::prelude::*;
 use crate::simd::{Kernel, Simd, Vector};
 
 /// Multiplications and additions per second (in units of 10^9) of a loop of nothing but fused multiply-adds in
-/// registers, on `threads` threads. Takes a few tens of milliseconds.
+/// registers, on `threads` threads: the best of many short rounds, since one that meets other work, or a thread that is
+/// only waking up, tells too little. Takes about a tenth of a second.
 pub fn measured_peak_gflops(threads: usize) -> f64 {
     let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build() else { return 0.0 };
     let simd = Simd::chosen();
     let mut best: f64 = 0.0;
-    for _ in 0..4 {
+    for _ in 0..40 {
         let start = Instant::now();
         let flops: f64 = pool.install(|| {
             (0..threads.max(1)).into_par_iter().with_max_len(1).map(|_| simd.run(MultiplyAdd)).sum()
