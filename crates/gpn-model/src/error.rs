@@ -112,6 +112,28 @@ pub enum ModelError {
         classes: usize,
     },
 
+    /// A label outside the classes that a network was made for.
+    #[error(
+        "label {label} of sample {sample}: the network was made for {way} classes, so labels are below {way}; train one for tasks of more classes"
+    )]
+    BeyondWay {
+        /// Index of the sample among those labelled.
+        sample: usize,
+        /// The label.
+        label: usize,
+        /// Number of classes of a task.
+        way: usize,
+    },
+
+    /// A setting that only makes sense above zero.
+    #[error("{what} must be a positive number, got {value}")]
+    NotPositive {
+        /// The setting.
+        what: &'static str,
+        /// Its value.
+        value: f32,
+    },
+
     /// A backward pass that has no forward pass to belong to.
     #[error("backward pass without a forward pass: call `forward` once before each `backward`")]
     NoForward,

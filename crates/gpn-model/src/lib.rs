@@ -10,6 +10,8 @@
 //! | [`BackboneKind`], [`BackboneConfig`] | which backbone: `resnet08`, `resnet20`, `conv4`, `resnet12`, `mlp`, `identity` |
 //! | [`ClassifierHead`] | linear classifier with cross entropy, for the auxiliary task |
 //! | [`Propagator`] | the gated propagation of prototypes over a task's class graph |
+//! | [`CosineHead`], [`fit_cosine_head`] | the cosine classifier of Baseline++, and its fit to a support set |
+//! | [`Gnn`] | the few-shot graph neural network of Garcia and Bruna |
 //! | [`distance_loss`] | cross entropy over squared distances to prototypes, for episodes |
 //! | [`Adam`], [`StepDecay`] | the optimiser over named tensors, and the learning rate over time |
 //! | [`Weights`], [`save_weights`] | safetensors files with PyTorch's parameter names |
@@ -44,11 +46,14 @@
 
 mod backbone;
 pub mod bench;
+mod cosine_fit;
+mod cosine_head;
 mod device;
 mod distance;
 mod embedder;
 mod engine;
 mod error;
+pub mod gnn;
 mod head;
 mod init;
 mod matmul;
@@ -64,11 +69,14 @@ pub use backbone::{
     Backbone, BackboneConfig, BackboneKind, Conv4, Conv4Config, InputShape, Mlp, MlpConfig, Mode, ResNet,
     ResNet12, ResNet12Config, ResNetConfig,
 };
+pub use cosine_fit::{CosineFit, fit_cosine_head};
+pub use cosine_head::CosineHead;
 pub use device::{Device, DeviceKind};
 pub use distance::{DistancePass, distance_loss};
 pub use embedder::Embedder;
 pub use engine::EngineChoice;
 pub use error::{ModelError, Result};
+pub use gnn::{Gnn, GnnConfig, GnnPass};
 pub use gpn_kernels::simd_name;
 pub use head::{ClassifierHead, HeadPass};
 pub use optim::{Adam, AdamConfig, StepDecay, Update};
