@@ -2,6 +2,7 @@
 
 mod embedder;
 mod engines;
+mod gnn;
 mod golden;
 mod parity;
 mod weights;
