@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpn_data::benchmark::{Generator, Preset};
 
 use crate::classes::ClassesArguments;
+use crate::experiment::ExperimentCommand;
 use crate::predict::PredictArguments;
 use crate::teach::TeachArguments;
 
@@ -30,6 +31,9 @@ pub(crate) enum Command {
     Train(TrainArguments),
     /// Evaluate a trained run on few-shot tasks of test classes.
     Eval(EvalArguments),
+    /// Carry out the paper's experiments: tables, ablation, figures.
+    #[command(subcommand)]
+    Experiment(Box<ExperimentCommand>),
     /// Measure the speed of training and inference on this machine.
     Bench(BenchArguments),
     /// Teach a trained model new classes from a few samples each.
@@ -160,11 +164,14 @@ pub(crate) struct TrainArguments {
     #[arg(long, value_name = "RUN", required_unless_present = "resume")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with this run from its last checkpoint.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["out", "config", "preset", "set", "init"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["out", "config", "preset", "method", "set", "init"])]
     pub(crate) resume: Option<PathBuf>,
     /// A named set of settings: default, paper, reference or quick.
     #[arg(long, default_value = "default")]
     pub(crate) preset: String,
+    /// The few-shot method: gpn, protonet, ppn, gnn, baseline++ or nearest [gpn].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) method: Option<String>,
     /// A TOML file of settings, such as config.toml of another run.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -9,7 +9,7 @@ use gpn_data::source::{Source as _, SyntheticSource};
 use gpn_data::synthetic::SyntheticConfig;
 use gpn_data::task::{Sampling, Task, TaskConfig, TaskSampler};
 use gpn_model::{BackboneKind, Device, Embedder, InputShape};
-use gpn_train::{Config, Embeddings, Estimate, Hierarchy, INTERVAL, Trained, TrainedModel, evaluate};
+use gpn_train::{Config, Embeddings, Estimate, Hierarchy, INTERVAL, TrainedModel, evaluate};
 
 use crate::args::DemoArguments;
 use crate::demo_report;
@@ -84,7 +84,8 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn drawn(folder: &Path, seed: u64) -> anyhow::Result<Benchmark> {
+/// Draws the built-in data into a benchmark directory.
+pub(crate) fn drawn(folder: &Path, seed: u64) -> anyhow::Result<Benchmark> {
     let source = SyntheticSource::new(SyntheticConfig { seed, ..SyntheticConfig::default() });
     // invariant: the built-in data set brings its class graph.
     let taxonomy = source.taxonomy().unwrap()?.taxonomy;
@@ -119,13 +120,8 @@ fn side(model: &mut TrainedModel, benchmark: &Benchmark, split: Split, seed: u64
     let tasks = (0..TASKS).map(|index| sampler.task(index)).collect::<Result<Vec<Task>, _>>()?;
     let data_set = benchmark.data_set(split);
     let embeddings = Embeddings::of_tasks(&mut model.network.embedder, benchmark.store(), &tasks)?;
-    let trained = Trained {
-        propagator: &model.network.propagator,
-        memory: &model.memory,
-        pathways: &model.info.config.pathways,
-    };
     let results =
-        |hierarchy| evaluate(trained, &data_set, &embeddings, &tasks, hierarchy, model.info.lambda());
+        |hierarchy| evaluate(model.trained(), &data_set, &embeddings, &tasks, hierarchy, model.info.lambda());
     let (known, unknown) = (results(Hierarchy::Known)?, results(Hierarchy::Unknown)?);
     let column = |values: Vec<f64>| Estimate::of(&values);
     Ok(Side {

@@ -6,12 +6,13 @@ use anyhow::Context as _;
 use gpn_data::benchmark::{Benchmark, Store};
 use gpn_data::task::Task;
 use gpn_report::{
-    Answer, Better, Block, Card, Cell, Column, Curve, GraphNode, LearningCurves, Message, MessageGraph,
-    Picture, PictureGroup, PictureStrip, Report, Row, Table, Verdict,
+    Answer, Better, Block, Card, Cell, Column, Picture, PictureGroup, PictureStrip, Report, Row, Table,
+    Verdict,
 };
-use gpn_train::{Hierarchy, Host, INTERVAL, Propagated, Trained, TrainedModel, propagate};
+use gpn_train::{Host, INTERVAL, Propagated, TrainedModel};
 
 use crate::demo::{ROWS, ResultRow, Side};
+use crate::drawings::{learning_curves, messages, most_helped, name_of};
 
 /// Queries of each class shown for the example.
 const SHOWN: usize = 7;
@@ -55,7 +56,8 @@ pub(crate) fn report(
             ),
         ],
     );
-    let (task, told) = example(close, model)?;
+    let (task, told) = most_helped(model.trained(), &close.data_set, &close.embeddings, &close.tasks)?
+        .context("the demo has no task to show")?;
     report.section(
         "One task",
         vec![
@@ -65,10 +67,10 @@ pub(crate) fn report(
                     .into(),
             ),
             Block::Pictures(pictures(close, task, &told, benchmark, model)?),
-            Block::Figure(messages(close, task, &told, benchmark).figure()?),
+            Block::Figure(messages(&close.data_set, task, &told, benchmark).figure()?),
         ],
     );
-    if let Some(curves) = learning_curves(run)? {
+    if let Some(curves) = learning_curves(&[("", run)])? {
         report.section("Training", vec![Block::Figure(curves.figure())]);
     }
     let host = Host::here();
@@ -104,29 +106,6 @@ fn result_table(sides: &[Side; 2]) -> Table {
     table
 }
 
-/// The task among the first hundred that propagation helped most.
-fn example<'a>(side: &'a Side, model: &TrainedModel) -> anyhow::Result<(&'a Task, Propagated)> {
-    let trained = Trained {
-        propagator: &model.network.propagator,
-        memory: &model.memory,
-        pathways: &model.info.config.pathways,
-    };
-    let mut best: Option<(f64, &Task, Propagated)> = None;
-    for task in side.tasks.iter().take(100) {
-        let told = propagate(trained, &side.data_set, &side.embeddings, task, Hierarchy::Known)?;
-        let percent = |prototypes: &[f32]| side.embeddings.percent(task, prototypes);
-        let gain = percent(&told.last) - percent(&told.first);
-        if best.as_ref().is_none_or(|(so_far, ..)| gain > *so_far) {
-            best = Some((gain, task, told));
-        }
-    }
-    best.map(|(_, task, told)| (task, told)).context("the demo has no task to show")
-}
-
-fn name_of<'a>(side: &Side, class: u32, benchmark: &'a Benchmark) -> &'a str {
-    &benchmark.classes()[side.data_set.rows[class as usize]].name
-}
-
 fn pictures(
     side: &Side,
     task: &Task,
@@ -134,7 +113,7 @@ fn pictures(
     benchmark: &Benchmark,
     model: &TrainedModel,
 ) -> anyhow::Result<PictureStrip> {
-    let name = |answer: usize| name_of(side, task.classes[answer], benchmark).to_owned();
+    let name = |answer: usize| name_of(&side.data_set, task.classes[answer], benchmark).to_owned();
     let [before, after] =
         [&told.first, &told.last].map(|prototypes| side.embeddings.nearest(task, prototypes));
     let labelled = task
@@ -191,75 +170,4 @@ fn png(store: &Store, sample: u32) -> anyhow::Result<Vec<u8>> {
     writer.write_image_data(array.row(sample as usize))?;
     writer.finish()?;
     Ok(bytes)
-}
-
-/// Who told whom how much in the last step, at the task's classes.
-fn messages(side: &Side, task: &Task, told: &Propagated, benchmark: &Benchmark) -> MessageGraph {
-    let last = told.influences.last().map_or(&[][..], Vec::as_slice);
-    let mut shown: Vec<u32> = (0..task.classes.len() as u32).collect();
-    for influence in last {
-        shown.extend(influence.senders.iter().map(|&(sender, _)| sender));
-    }
-    shown.sort_unstable();
-    shown.dedup();
-    // invariant: every sender was collected above.
-    let place = |node: u32| shown.binary_search(&node).unwrap();
-    let gate = |node: u32| last.iter().find(|influence| influence.receiver == node).map(|i| i.own);
-    let nodes = shown
-        .iter()
-        .map(|&node| GraphNode {
-            name: name_of(side, told.classes[node as usize], benchmark).to_owned(),
-            target: (node as usize) < task.classes.len(),
-            gate: gate(node),
-        })
-        .collect();
-    let messages: Vec<Message> = last
-        .iter()
-        .flat_map(|influence| {
-            influence.senders.iter().map(|&(sender, share)| Message {
-                from: place(sender),
-                to: place(influence.receiver),
-                attention: share / (1.0 - influence.own).max(1e-6),
-            })
-        })
-        .collect();
-    let told_over = |(parent, child): (usize, usize)| {
-        messages.iter().any(|m| (m.from, m.to) == (parent, child) || (m.to, m.from) == (parent, child))
-    };
-    let edges = told
-        .edges
-        .iter()
-        .filter(|(parent, child)| shown.contains(parent) && shown.contains(child))
-        .map(|&(parent, child)| (place(parent), place(child)))
-        .filter(|&edge| told_over(edge))
-        .collect();
-    MessageGraph { title: "Who told whom, in the last step".into(), nodes, edges, messages }
-}
-
-/// Accuracy while training, from the run's metrics.
-fn learning_curves(run: &Path) -> anyhow::Result<Option<LearningCurves>> {
-    let path = run.join("metrics.jsonl");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
-    let lines: Vec<serde_json::Value> =
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let curve = |name: &str, key: &str, scale: f64| Curve {
-        name: name.into(),
-        points: lines
-            .iter()
-            .filter_map(|line| Some((line["episode"].as_f64()? as f32, (scale * line[key].as_f64()?) as f32)))
-            .collect(),
-    };
-    let curves = vec![
-        curve("training tasks", "accuracy", 100.0),
-        curve("validation tasks, no propagation", "validation_base", 1.0),
-        curve("validation tasks, propagated", "validation", 1.0),
-    ];
-    let drawn = curves.iter().any(|curve| curve.points.len() > 1);
-    Ok(drawn.then(|| LearningCurves {
-        title: "Accuracy while training".into(),
-        x_label: "Episodes".into(),
-        y_label: "Accuracy, %".into(),
-        curves,
-        window: 5,
-    }))
 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use gpn_data::benchmark::{Benchmark, Part, Split};
 use gpn_data::task::{Sampling, Task, TaskConfig, TaskSampler, read_tasks};
 use gpn_model::Device;
-use gpn_train::{Embeddings, Estimate, Hierarchy, INTERVAL, TaskResult, Trained, TrainedModel, evaluate};
+use gpn_train::{Embeddings, Estimate, Hierarchy, INTERVAL, TaskResult, TrainedModel, evaluate};
 
 use crate::args::{EvalArguments, HierarchyName, SamplingName, TestSplit};
 use crate::terminal::{self, Table};
@@ -33,34 +33,31 @@ pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
     let tasks = tasks(arguments, &benchmark, split)?;
     let embeddings = Embeddings::of_tasks(&mut model.network.embedder, benchmark.store(), &tasks)?;
     let data_set = benchmark.data_set(split);
-    let trained = Trained {
-        propagator: &model.network.propagator,
-        memory: &model.memory,
-        pathways: &model.info.config.pathways,
-    };
+    let trained = model.trained();
     let lambda = arguments.lambda.map_or_else(|| model.info.lambda(), |lambda| lambda as f32);
     let results = evaluate(trained, &data_set, &embeddings, &tasks, hierarchy, lambda)?;
     if let Some(path) = &arguments.csv {
         std::fs::write(path, csv(&results)).with_context(|| format!("{}: cannot write", path.display()))?;
     }
     let column = |of: fn(&TaskResult) -> f64| Estimate::of(&results.iter().map(of).collect::<Vec<_>>());
-    let [base, propagated, mixed] =
-        [column(|result| result.base), column(|result| result.propagated), column(|result| result.mixed)];
-    let gain = column(|result| result.propagated - result.base);
+    let [base, method, mixed] =
+        [column(|result| result.base), column(|result| result.method), column(|result| result.mixed)];
+    let gain = column(|result| result.method - result.base);
+    let kind = model.info.method();
     if arguments.json {
         let report = serde_json::json!({
-            "tasks": results.len(), "hierarchy": hierarchy, "lambda": lambda, "interval": INTERVAL,
-            "base": base, "propagated": propagated, "mixed": mixed, "gain": gain, "per_task": results,
+            "name": kind.name, "tasks": results.len(), "hierarchy": hierarchy, "lambda": lambda, "interval": INTERVAL,
+            "base": base, "method": method, "mixed": mixed, "gain": gain, "per_task": results,
         });
         return terminal::print_result(&format!("{report:#}\n"));
     }
     let mut table = Table::new(["accuracy on tasks, %", "mean", "+-"]);
-    for (name, estimate) in [
-        ("nearest prototype, before propagation".to_owned(), base),
-        ("after propagation".to_owned(), propagated),
-        (format!("mixed, lambda {lambda}"), mixed),
-        ("gain of propagation, task by task".to_owned(), gain),
-    ] {
+    let mut rows = vec![("nearest mean of its embeddings".to_owned(), base), (kind.title.to_owned(), method)];
+    if kind.tunes_lambda {
+        rows.push((format!("before and after propagation mixed, lambda {lambda}"), mixed));
+    }
+    rows.push(("gain over the nearest mean, task by task".to_owned(), gain));
+    for (name, estimate) in rows {
         table.row([name, format!("{:.2}", estimate.mean), format!("{:.2}", estimate.half_width)]);
     }
     terminal::print_result(&format!("{table}\n{} tasks; {INTERVAL}\n", results.len()))
@@ -94,11 +91,12 @@ fn tasks(arguments: &EvalArguments, benchmark: &Benchmark, split: Split) -> anyh
     (0..arguments.tasks).map(|index| Ok(sampler.task(index)?)).collect()
 }
 
-fn csv(results: &[TaskResult]) -> String {
-    let mut text = String::from("task,base,propagated,mixed\n");
+/// The accuracies of every task; the last column is what the method is used with.
+pub(crate) fn csv(results: &[TaskResult]) -> String {
+    let mut text = String::from("task,base,method,mixed\n");
     for (number, result) in results.iter().enumerate() {
         // invariant: writing to a string does not fail.
-        writeln!(text, "{number},{:.4},{:.4},{:.4}", result.base, result.propagated, result.mixed).unwrap();
+        writeln!(text, "{number},{:.4},{:.4},{:.4}", result.base, result.method, result.mixed).unwrap();
     }
     text
 }

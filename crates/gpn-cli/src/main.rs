@@ -10,7 +10,9 @@ mod data_build;
 mod data_info;
 mod demo;
 mod demo_report;
+mod drawings;
 mod eval;
+mod experiment;
 mod predict;
 mod teach;
 mod terminal;
@@ -48,6 +50,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Data(DataCommand::Info(arguments)) => data_info::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
+        Command::Experiment(command) => experiment::run(&command),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Teach(arguments) => teach::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),

@@ -2,8 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use anyhow::{Context as _, bail};
 use gpn_data::benchmark::Benchmark;
@@ -33,6 +32,28 @@ pub(crate) fn run_new(
     let trainer = Trainer::new(config, benchmark, &Device::cpu())?;
     let run = create(out, &trainer, data)?;
     carry_out(&run, out, trainer)
+}
+
+/// Brings the run at `out` to its end, whether it is new, begun or done already; false if it was interrupted.
+pub(crate) fn complete(config: &Config, data: &Path, out: &Path) -> anyhow::Result<bool> {
+    let benchmark = Benchmark::open(data)?;
+    if !out.join("config.toml").is_file() {
+        return run_new(config, benchmark, data, out);
+    }
+    let device = Device::cpu();
+    let (run, found, origin) = RunDirectory::open(out)?;
+    let wanted = Trainer::new(config, benchmark, &device)?;
+    if found != *wanted.config() || wanted.benchmark().manifest().fingerprint() != origin.benchmark {
+        bail!(
+            "{}: it was trained with other settings or on other data; choose another directory, or remove this one",
+            out.display()
+        );
+    }
+    if run.model().is_file() {
+        return Ok(true);
+    }
+    let (run, folder, trainer) = resume(out, Some(data), &device)?;
+    carry_out(&run, &folder, trainer)
 }
 
 /// Trains until the end, which gives true, or an interrupt.
@@ -82,7 +103,7 @@ fn carry_out(run: &RunDirectory, folder: &Path, mut trainer: Trainer) -> anyhow:
         eprintln!(
             "validation tasks: {} before propagation, {} after; best with lambda {}",
             result.base(),
-            result.propagated(),
+            result.method(),
             info.lambda()
         );
     }
@@ -100,6 +121,9 @@ fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDire
         let text =
             std::fs::read_to_string(file).with_context(|| format!("{}: cannot read", file.display()))?;
         config = config.with_toml(&text, file)?;
+    }
+    if let Some(method) = &arguments.method {
+        config = config.with_method(method)?;
     }
     for setting in &arguments.set {
         config = config.with_setting(setting)?;
@@ -148,16 +172,19 @@ fn resume(
 }
 
 /// Counts interrupts: the first lets the episode finish, the second ends the process at once.
-fn watch_signals() -> anyhow::Result<Arc<AtomicU32>> {
-    let signals = Arc::new(AtomicU32::new(0));
-    let counted = signals.clone();
-    ctrlc::set_handler(move || {
-        if counted.fetch_add(1, Ordering::Relaxed) > 0 {
-            std::process::exit(130);
-        }
-        eprintln!("finishing the episode and saving; interrupt again to stop at once");
-    })?;
-    Ok(signals)
+fn watch_signals() -> anyhow::Result<&'static AtomicU32> {
+    static SIGNALS: AtomicU32 = AtomicU32::new(0);
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    // A process that trains several runs, one after the other, watches once.
+    if !WATCHED.swap(true, Ordering::Relaxed) {
+        ctrlc::set_handler(|| {
+            if SIGNALS.fetch_add(1, Ordering::Relaxed) > 0 {
+                std::process::exit(130);
+            }
+            eprintln!("finishing the episode and saving; interrupt again to stop at once");
+        })?;
+    }
+    Ok(&SIGNALS)
 }
 
 /// A report in a few words, for the bar.
@@ -181,7 +208,7 @@ fn line(progress: &Progress) -> String {
         })
     };
     let validation = progress.validation.as_ref().map_or(String::new(), |result| {
-        format!("  validation {:.1}% -> {:.1}%", result.base().mean, result.propagated().mean)
+        format!("  validation {:.1}% -> {:.1}%", result.base().mean, result.method().mean)
     });
     format!(
         "episode {}{}{}{validation}  lambda {:.2}  rate {:.1e}",
@@ -199,8 +226,8 @@ fn shares(time: &TimeSplit) -> impl Iterator<Item = (&'static str, f64)> {
     let parts = [
         ("data", time.data),
         ("backbone", time.steps.backbone),
-        ("propagation", time.steps.propagation),
-        ("losses and optimiser", time.steps.other),
+        ("propagation", time.steps.method),
+        ("optimiser", time.steps.other),
         ("memory", time.memory),
         ("validation and checkpoints", time.upkeep),
     ];

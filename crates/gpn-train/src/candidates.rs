@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::class_graph::ClassGraph;
 use crate::error::TrainError;
 use crate::evaluate::squared_distance;
+use crate::methods::refined;
 use crate::model_file::TrainedModel;
-use crate::network::{mix, with_memory};
+use crate::network::mix;
 use crate::pathways::Surroundings;
 use crate::prototype_index::nearest_classes;
 
@@ -109,7 +110,7 @@ impl Candidates {
         lambda: f32,
     ) -> Result<Self, TrainError> {
         let (memory, pathways) = (&model.memory, &model.info.config.pathways);
-        let propagator = &model.network.propagator;
+        let method = model.network.method.as_ref();
         let first: Vec<f32> = targets.iter().flat_map(|target| &target.prototype).copied().collect();
         let unplaced: Vec<f32> = targets
             .iter()
@@ -118,23 +119,21 @@ impl Candidates {
             .copied()
             .collect();
         let near = nearest_classes(&memory.prototypes, &unplaced, memory.dim, pathways.nearest);
-        let found = surroundings(graph, targets, &near, propagator.config().steps)?;
+        let found = surroundings(graph, targets, &near, method.hops().unwrap_or(0))?;
         let nodes = found.nodes.iter().map(|&class| ClassName {
             id: graph.graph.id(class).to_owned(),
             name: graph.graph.name(class).to_owned(),
         });
         let (nodes, edges) = (nodes.collect(), found.edges.clone());
         let surroundings = Surroundings::new(found, targets.len());
-        let all = with_memory(&surroundings, &first, memory);
-        let thinned = surroundings.thinned(pathways.spanning_tree, &all);
-        let tape = propagator.forward(&thinned, &all);
+        let last = refined(method, Some(&surroundings), memory, &first, targets.len());
         Ok(Self {
             nodes,
             placed: targets.iter().map(|target| target.placed).collect(),
             edges,
             dim: memory.dim,
-            prototypes: mix(lambda, &first, tape.result(&thinned)),
-            steps: tape.influences(),
+            prototypes: mix(lambda, &first, &last.prototypes),
+            steps: last.influences,
             lambda,
             scale: model.info.config.train.distance_scale,
         })

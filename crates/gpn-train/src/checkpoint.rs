@@ -46,6 +46,11 @@ impl Checkpoints {
         Self { folder, keep: keep.max(1) }
     }
 
+    /// The directory.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Writes a checkpoint beside and renames it; then removes those too old.
     pub fn save(
         &self,

@@ -91,6 +91,15 @@ impl Classifier {
 
     /// Puts a trained model to use.
     pub fn new(model: TrainedModel) -> Result<Self, TrainError> {
+        if !model.network.method.answers_by_prototypes() {
+            return Err(TrainError::Setting {
+                key: "train.method".into(),
+                reason: format!(
+                    "{} answers whole tasks and has no prototypes to teach or compare; evaluate it with `gpn eval`, or                      train another method",
+                    model.info.config.train.method
+                ),
+            });
+        }
         let graph = ClassGraph::new(&model.info, &model.info.taught)?;
         Ok(Self { model, graph })
     }

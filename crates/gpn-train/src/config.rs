@@ -3,11 +3,12 @@
 use gpn_data::loader::View;
 use gpn_data::task::{Sampling, SnowballRule, TaskConfig};
 use gpn_data::transform::CropConfig;
-use gpn_model::{AdamConfig, BackboneKind, PropagationConfig, StepDecay};
+use gpn_model::{AdamConfig, BackboneKind, CosineFit, GnnConfig, PropagationConfig, StepDecay};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
 use crate::memory::{MemoryConfig, MemoryNorm};
+use crate::methods::MethodKind;
 use crate::pathways::{PathwayConfig, SpanningTree};
 use crate::schedule::ScheduleConfig;
 use crate::validation::ValidationConfig;
@@ -26,6 +27,10 @@ pub struct Config {
     pub augment: AugmentSettings,
     /// Attention, gate and steps.
     pub propagation: PropagationConfig,
+    /// The graph network, where the method is `gnn`.
+    pub gnn: GnnConfig,
+    /// The classifier fitted to each task, where the method is `baseline++`.
+    pub baseline: CosineFit,
     /// The graph that a task propagates on.
     pub pathways: PathwayConfig,
     /// Prototypes of the training classes.
@@ -48,8 +53,8 @@ pub struct TrainSettings {
     pub episodes: u64,
     /// Seed of everything random. Default 0.
     pub seed: u64,
-    /// Whether prototypes are propagated; without, a Prototypical Network is trained. Default true.
-    pub propagate: bool,
+    /// The few-shot method. Default `gpn`.
+    pub method: String,
     /// Whether the loss of a task moves the embeddings of its support samples too. Default true.
     pub through_prototypes: bool,
     /// What squared distances are multiplied with before the softmax. Default 1.
@@ -73,7 +78,7 @@ impl Default for TrainSettings {
         Self {
             episodes: 20_000,
             seed: 0,
-            propagate: true,
+            method: "gpn".into(),
             through_prototypes: true,
             distance_scale: 1.0,
             own_moments: true,
@@ -280,7 +285,17 @@ impl Config {
         Ok(config)
     }
 
+    /// Chooses the few-shot method, with the settings that it needs.
+    pub fn with_method(&self, name: &str) -> Result<Self, TrainError> {
+        let kind = MethodKind::named(name)?;
+        let mut config = self.clone();
+        config.train.method = kind.name.into();
+        (kind.adjust)(&mut config);
+        Ok(config)
+    }
+
     fn check(&self) -> Result<(), TrainError> {
+        MethodKind::named(&self.train.method)?;
         let positive = [
             ("train.episodes", self.train.episodes),
             ("train.checkpoint_every", self.train.checkpoint_every),
@@ -343,7 +358,7 @@ fn flattened(table: &toml::Table) -> Vec<(String, toml::Value)> {
     flat
 }
 
-fn unknown<'a>(given: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
+pub(crate) fn unknown<'a>(given: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     match gpn_taxonomy::nearest_name(given, known) {
         Some(nearest) => format!("there is no such {what}; did you mean `{nearest}`?"),
         None => format!("there is no such {what}; config.toml of a run lists all settings"),

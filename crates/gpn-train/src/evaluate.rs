@@ -1,17 +1,17 @@
-//! Evaluation on few-shot tasks, before and after propagation.
+//! Evaluation of a method on few-shot tasks.
 
 use std::collections::BTreeSet;
 
 use gpn_data::benchmark::{DataSet, Store};
 use gpn_data::task::Task;
+use gpn_model::Embedder;
 use gpn_model::propagation::Influence;
-use gpn_model::{Embedder, Propagator};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
 use crate::memory::{Memory, embed_samples};
-use crate::network::{class_means, mix, with_memory};
+use crate::methods::{Method, TestTask};
 use crate::pathways::{PathwayConfig, Surroundings};
 use crate::prototype_index::PrototypeIndex;
 
@@ -29,8 +29,8 @@ pub enum Hierarchy {
 /// The trained parts that evaluation needs.
 #[derive(Clone, Copy)]
 pub struct Trained<'a> {
-    /// Propagation.
-    pub propagator: &'a Propagator,
+    /// The method that answers.
+    pub method: &'a dyn Method,
     /// Prototypes of the training classes.
     pub memory: &'a Memory,
     /// How task graphs are made.
@@ -40,11 +40,11 @@ pub struct Trained<'a> {
 /// Accuracies of one task, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskResult {
-    /// Nearest prototype before propagation.
+    /// Nearest mean of embeddings: before propagation.
     pub base: f64,
-    /// After propagation.
-    pub propagated: f64,
-    /// With both mixed by lambda.
+    /// The method's own answers; for one that propagates, with prototypes after propagation.
+    pub method: f64,
+    /// With prototypes before and after propagation mixed by lambda.
     pub mixed: f64,
 }
 
@@ -81,41 +81,43 @@ impl Embeddings {
         &self.values[row * self.dim..][..self.dim]
     }
 
+    /// The task as embeddings, without its surroundings.
+    fn of_task<'a>(&self, task: &Task, memory: &'a Memory) -> TestTask<'a> {
+        let gathered = |samples: &[Vec<u32>]| -> Vec<f32> {
+            samples.iter().flatten().flat_map(|&sample| self.of(sample)).copied().collect()
+        };
+        TestTask {
+            support: gathered(&task.support),
+            shots: task.support.iter().map(Vec::len).collect(),
+            queries: gathered(&task.query),
+            dim: self.dim,
+            way: task.classes.len(),
+            surroundings: None,
+            memory,
+        }
+    }
+
     /// The mean embedding of each answer's labelled samples, `[answers, dim]`.
     pub fn prototypes(&self, task: &Task) -> Vec<f32> {
-        let of = |support: &Vec<u32>| class_means(&self.gathered(support), support.len(), self.dim);
-        task.support.iter().flat_map(of).collect()
+        self.of_task(task, &Memory::default()).prototypes()
     }
 
     /// The answer with the nearest prototype for each query, answer by answer.
     pub fn nearest(&self, task: &Task, prototypes: &[f32]) -> Vec<usize> {
-        let nearest = |&sample: &u32| {
-            let query = self.of(sample);
-            let distances =
-                prototypes.chunks_exact(self.dim).map(|prototype| squared_distance(query, prototype));
-            let mut best = (0, f32::INFINITY);
-            for (answer, distance) in distances.enumerate() {
-                if distance < best.1 {
-                    best = (answer, distance);
-                }
-            }
-            best.0
-        };
-        task.query.iter().flatten().map(nearest).collect()
+        self.of_task(task, &Memory::default()).nearest(prototypes)
     }
 
     /// Accuracy in percent of a task's queries, each given to its nearest prototype.
     pub fn percent(&self, task: &Task, prototypes: &[f32]) -> f64 {
-        let labels =
-            task.query.iter().enumerate().flat_map(|(answer, of)| std::iter::repeat_n(answer, of.len()));
-        let answers = self.nearest(task, prototypes);
-        let correct = answers.iter().zip(labels).filter(|(answer, label)| *answer == label).count();
-        100.0 * correct as f64 / answers.len().max(1) as f64
+        percent(task, &self.nearest(task, prototypes))
     }
+}
 
-    fn gathered(&self, samples: &[u32]) -> Vec<f32> {
-        samples.iter().flat_map(|&sample| self.of(sample)).copied().collect()
-    }
+/// The share of a task's queries that were answered correctly, in percent.
+fn percent(task: &Task, answers: &[usize]) -> f64 {
+    let labels = task.query.iter().enumerate().flat_map(|(answer, of)| std::iter::repeat_n(answer, of.len()));
+    let correct = answers.iter().zip(labels).filter(|(answer, label)| *answer == label).count();
+    100.0 * correct as f64 / answers.len().max(1) as f64
 }
 
 /// Evaluates tasks in parallel; the result of a task depends on that task alone.
@@ -127,8 +129,11 @@ pub fn evaluate(
     hierarchy: Hierarchy,
     lambda: f32,
 ) -> Result<Vec<TaskResult>, TrainError> {
-    let rows = accuracies(trained, data_set, embeddings, tasks, hierarchy, &[1.0, 0.0, lambda])?;
-    Ok(rows.into_iter().map(|row| TaskResult { base: row[0], propagated: row[1], mixed: row[2] }).collect())
+    let rows = accuracies(trained, data_set, embeddings, tasks, hierarchy, &[0.0, lambda])?;
+    let base = |task: &Task| embeddings.percent(task, &embeddings.prototypes(task));
+    let base: Vec<f64> = tasks.par_iter().map(base).collect();
+    let result = |(base, row): (f64, Vec<f64>)| TaskResult { base, method: row[0], mixed: row[1] };
+    Ok(base.into_iter().zip(rows).map(result).collect())
 }
 
 /// Accuracies in percent of each task for each lambda, the weight of the prototype before propagation: `[tasks][lambdas]`.
@@ -140,13 +145,28 @@ pub fn accuracies(
     hierarchy: Hierarchy,
     lambdas: &[f32],
 ) -> Result<Vec<Vec<f64>>, TrainError> {
+    let answers = answers(trained, data_set, embeddings, tasks, hierarchy, lambdas)?;
+    let row = |(task, of_task): (&Task, &Vec<Vec<usize>>)| {
+        of_task.iter().map(|answers| percent(task, answers)).collect()
+    };
+    Ok(tasks.iter().zip(&answers).map(row).collect())
+}
+
+/// The answer to every query of each task for each lambda: `[tasks][lambdas][queries]`.
+pub fn answers(
+    trained: Trained<'_>,
+    data_set: &DataSet,
+    embeddings: &Embeddings,
+    tasks: &[Task],
+    hierarchy: Hierarchy,
+    lambdas: &[f32],
+) -> Result<Vec<Vec<Vec<usize>>>, TrainError> {
     let index = PrototypeIndex::new(trained.memory);
     tasks
         .par_iter()
         .map(|task| {
-            let Propagated { first, last, .. } =
-                propagate_over(&index, trained, data_set, embeddings, task, hierarchy)?;
-            Ok(lambdas.iter().map(|&lambda| embeddings.percent(task, &mix(lambda, &first, &last))).collect())
+            let asked = with_surroundings(&index, trained, data_set, embeddings, task, hierarchy)?;
+            trained.method.answer(&asked, lambdas)
         })
         .collect()
 }
@@ -162,7 +182,7 @@ pub struct Propagated {
     pub classes: Vec<u32>,
     /// `(parent, child)` of the task's graph, by node.
     pub edges: Vec<(u32, u32)>,
-    /// Who shaped whom, step by step, by node.
+    /// Who shaped whom, step by step, by node; empty for a method that does not propagate.
     pub influences: Vec<Vec<Influence>>,
 }
 
@@ -175,36 +195,39 @@ pub fn propagate(
     hierarchy: Hierarchy,
 ) -> Result<Propagated, TrainError> {
     let index = PrototypeIndex::exact(trained.memory);
-    propagate_over(&index, trained, data_set, embeddings, task, hierarchy)
+    let asked = with_surroundings(&index, trained, data_set, embeddings, task, hierarchy)?;
+    let first = asked.prototypes();
+    let refined = asked.refined(trained.method, &first);
+    let (classes, edges) = asked.surroundings.map_or_else(
+        || (task.classes.clone(), Vec::new()),
+        |around| {
+            let edges = around.edges().to_vec();
+            (around.classes, edges)
+        },
+    );
+    Ok(Propagated { first, last: refined.prototypes, classes, edges, influences: refined.influences })
 }
 
-fn propagate_over(
+/// The task as embeddings, with the classes around its targets where the method looks at them.
+fn with_surroundings<'a>(
     index: &PrototypeIndex<'_>,
-    trained: Trained<'_>,
+    trained: Trained<'a>,
     data_set: &DataSet,
     embeddings: &Embeddings,
     task: &Task,
     hierarchy: Hierarchy,
-) -> Result<Propagated, TrainError> {
-    let dim = embeddings.dim;
-    let first = embeddings.prototypes(task);
-    // "Other" has no place in the graph: only the classes are propagated.
-    let targets = &first[..task.classes.len() * dim];
-    let hops = trained.propagator.config().steps;
-    let surroundings = match hierarchy {
+) -> Result<TestTask<'a>, TrainError> {
+    let mut asked = embeddings.of_task(task, trained.memory);
+    let Some(hops) = trained.method.hops() else { return Ok(asked) };
+    asked.surroundings = Some(match hierarchy {
         Hierarchy::Known => Surroundings::known(&data_set.graph, data_set.training, &task.classes, hops),
         Hierarchy::Unknown => {
+            let targets = &asked.prototypes()[..asked.way * asked.dim];
             let near = index.nearest(targets, trained.pathways.nearest);
             Surroundings::unknown(&data_set.training_graph, &task.classes, &near, hops)?
         }
-    };
-    let nodes = with_memory(&surroundings, targets, trained.memory);
-    let graph = surroundings.thinned(trained.pathways.spanning_tree, &nodes);
-    let tape = trained.propagator.forward(&graph, &nodes);
-    let mut last = first.clone();
-    last[..targets.len()].copy_from_slice(tape.result(&graph));
-    let edges = surroundings.edges().to_vec();
-    Ok(Propagated { first, last, influences: tape.influences(), classes: surroundings.classes, edges })
+    });
+    Ok(asked)
 }
 
 pub(crate) fn squared_distance(a: &[f32], b: &[f32]) -> f32 {

@@ -42,6 +42,7 @@ mod events;
 mod exact_sum;
 mod means;
 mod memory;
+pub mod methods;
 mod model_card;
 mod model_file;
 mod network;
@@ -63,7 +64,9 @@ pub use class_graph::ClassKind;
 pub use classifier::{ClassEntry, Classifier};
 pub use config::{AugmentSettings, Config, ModelSettings, PRESETS, TaskSettings, TrainSettings};
 pub use error::TrainError;
-pub use evaluate::{Embeddings, Hierarchy, Propagated, TaskResult, Trained, accuracies, evaluate, propagate};
+pub use evaluate::{
+    Embeddings, Hierarchy, Propagated, TaskResult, Trained, accuracies, answers, evaluate, propagate,
+};
 pub use exact_sum::ExactSum;
 pub use means::{Mean, Means};
 pub use memory::{Memory, MemoryConfig, MemoryNorm};

@@ -16,14 +16,8 @@ pub fn model_card(info: &ModelInfo, benchmark: &Benchmark) -> String {
         gpn_model::InputShape::Image { height, width } => format!("images, {height} x {width} pixels"),
         gpn_model::InputShape::Embedding { len } => format!("embeddings of {len} numbers"),
     };
-    let method = if config.train.propagate {
-        format!(
-            "gated propagation, {} steps, {} heads, on a {} backbone",
-            config.propagation.steps, config.propagation.heads, config.model.backbone
-        )
-    } else {
-        format!("prototypes without propagation on a {} backbone", config.model.backbone)
-    };
+    let kind = info.method();
+    let method = format!("{}: {}; backbone {}", kind.title, kind.about, config.model.backbone);
     let source = &benchmark.manifest().source;
     let mut text = format!(
         "# Model card\n\n\

@@ -3,7 +3,7 @@
 //! | Tensor | Shape | Holds |
 //! |---|---|---|
 //! | `emb.*` | as in PyTorch | backbone with batch-norm buffers, classifier of the auxiliary task |
-//! | `prop.*` | as in the authors' code | propagation |
+//! | `prop.*` | as in the authors' code | propagation; other methods have tensors of their own |
 //! | `memory` | `[training classes, dim]` | prototypes of the training classes |
 //! | `taught` | `[parts, taught classes, dim]` | sums of embeddings; the parts of a sum add up to it exactly. Absent where no class is taught |
 //!
@@ -12,15 +12,17 @@
 use std::path::Path;
 
 use gpn_data::benchmark::{Benchmark, Part, Split, Store};
-use gpn_model::{BackboneKind, Device, InputShape, NamedTensor, Weights, save_weights};
+use gpn_model::{Device, InputShape, NamedTensor, Weights, save_weights};
 use gpn_taxonomy::{Taxonomy, TaxonomyBuilder, TaxonomyError};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{memory_tensor, read_memory};
 use crate::config::Config;
 use crate::error::TrainError;
+use crate::evaluate::Trained;
 use crate::exact_sum::ExactSum;
 use crate::memory::Memory;
+use crate::methods::MethodKind;
 use crate::network::Network;
 use crate::taught::TaughtClass;
 use crate::validation::ValidationResult;
@@ -68,13 +70,18 @@ pub struct ModelInfo {
 }
 
 impl ModelInfo {
-    /// The weight of the prototype before propagation to use: the best on the validation tasks, without any 0; always 1
-    /// for a network trained without propagation.
+    /// The method that the model was trained for.
+    pub fn method(&self) -> &'static MethodKind {
+        // invariant: a model's settings are checked before it is made or read.
+        MethodKind::named(&self.config.train.method).unwrap()
+    }
+
+    /// The weight of the prototype before propagation to use: the best on the validation tasks where the method lets it be
+    /// chosen, otherwise 0.
     pub fn lambda(&self) -> f32 {
         match &self.validation {
-            _ if !self.config.train.propagate => 1.0,
-            Some(result) => result.best_lambda(),
-            None => 0.0,
+            Some(result) if self.method().tunes_lambda => result.best_lambda(),
+            _ => 0.0,
         }
     }
 
@@ -179,6 +186,15 @@ impl TrainedModel {
         Ok(())
     }
 
+    /// What evaluation needs of it.
+    pub fn trained(&self) -> Trained<'_> {
+        Trained {
+            method: self.network.method.as_ref(),
+            memory: &self.memory,
+            pathways: &self.info.config.pathways,
+        }
+    }
+
     /// Reads a model.
     pub fn read(path: &Path, device: &Device) -> Result<Self, TrainError> {
         let weights = Weights::read(path)?;
@@ -192,15 +208,7 @@ impl TrainedModel {
                  another version of gpn wrote it, write it anew with `gpn train --resume RUN`"
             ))
         })?;
-        let backbone = info.config.model.backbone.parse::<BackboneKind>()?.config();
-        let mut network = Network::new(
-            &backbone,
-            info.config.propagation.clone(),
-            info.input,
-            info.classes.len(),
-            device,
-            info.config.train.seed,
-        )?;
+        let mut network = Network::new(&info.config, info.input, info.classes.len(), device)?;
         network.load(&weights)?;
         let memory = read_memory(&weights, path)?;
         read_taught_sums(&mut info.taught, &weights, memory.dim).map_err(malformed)?;

@@ -1,15 +1,17 @@
-//! All that is trained: backbone, classifier of the auxiliary task, and propagation.
+//! All that is trained: backbone, classifier of the auxiliary task, and the few-shot method.
 
 use std::time::{Duration, Instant};
 
 use gpn_model::{
-    Adam, BackboneConfig, ClassifierHead, Device, DistancePass, Embedder, InputShape, NamedTensor,
-    PropagationConfig, Propagator, TensorInfo, TensorList, Weights, distance_loss,
+    Adam, BackboneKind, ClassifierHead, Device, Embedder, InputShape, NamedTensor, TensorInfo, TensorList,
+    Weights,
 };
 
+use crate::config::Config;
 use crate::error::TrainError;
 use crate::memory::Memory;
-use crate::pathways::{SpanningTree, Surroundings};
+use crate::methods::{Episode, Method, MethodKind};
+use crate::pathways::Surroundings;
 
 /// The network of a run.
 pub struct Network {
@@ -17,8 +19,8 @@ pub struct Network {
     pub embedder: Embedder,
     /// The linear classifier over all training classes.
     pub head: ClassifierHead,
-    /// Prototypes to better prototypes.
-    pub propagator: Propagator,
+    /// Learns from tasks and answers them.
+    pub method: Box<dyn Method>,
     /// Where the time of training steps went so far.
     pub time: StepTime,
 }
@@ -28,9 +30,9 @@ pub struct Network {
 pub struct StepTime {
     /// Forward and backward passes of the backbone.
     pub backbone: Duration,
-    /// Task graphs, propagation and its gradient.
-    pub propagation: Duration,
-    /// Losses and the optimiser.
+    /// Task graphs, and what the method does with embeddings: propagation, its loss and its gradient.
+    pub method: Duration,
+    /// The auxiliary task's loss and the optimiser.
     pub other: Duration,
 }
 
@@ -49,7 +51,7 @@ impl Laps {
     }
 }
 
-/// The shape of a few-shot step: what its inputs are and how it is taken.
+/// The shape of a few-shot step.
 #[derive(Clone, Copy, Debug)]
 pub struct EpisodeShape {
     /// Target classes.
@@ -60,12 +62,6 @@ pub struct EpisodeShape {
     pub rest: usize,
     /// Weight of the prototype before propagation.
     pub lambda: f32,
-    /// How the graph is thinned.
-    pub tree: SpanningTree,
-    /// Whether the loss moves the embeddings of support samples too.
-    pub through_prototypes: bool,
-    /// What squared distances are multiplied with before the softmax.
-    pub distance_scale: f32,
 }
 
 /// What came of a training step.
@@ -78,20 +74,20 @@ pub struct StepResult {
 }
 
 impl Network {
-    /// A network with fresh parameters, which depend on the seed alone.
+    /// A network for so many training classes, with fresh parameters that depend on the seed alone.
     pub fn new(
-        backbone: &BackboneConfig,
-        propagation: PropagationConfig,
+        config: &Config,
         input: InputShape,
         classes: usize,
         device: &Device,
-        seed: u64,
     ) -> Result<Self, TrainError> {
-        let embedder = Embedder::new(backbone, input, device, seed)?;
+        let seed = config.train.seed;
+        let backbone = config.model.backbone.parse::<BackboneKind>()?.config();
+        let embedder = Embedder::new(&backbone, input, device, seed)?;
         let dim = embedder.embedding_len();
         Ok(Self {
             head: ClassifierHead::new(dim, classes, device, seed)?,
-            propagator: Propagator::new(propagation, dim, seed)?,
+            method: (MethodKind::named(&config.train.method)?.make)(config, dim, classes)?,
             embedder,
             time: StepTime::default(),
         })
@@ -109,22 +105,26 @@ impl Network {
         let mut laps = Laps::start();
         let embeddings = self.embedder.forward_train(inputs)?;
         laps.add_to(&mut self.time.backbone);
-        let pass = self.head.forward_backward(&embeddings, labels)?;
+        let own = self.method.learn_batch(&embeddings, labels);
+        let has_own = own.is_some();
+        let pass = match own {
+            Some(pass) => pass?,
+            None => self.head.forward_backward(&embeddings, labels)?,
+        };
         laps.add_to(&mut self.time.other);
         self.embedder.backward(&pass.grad_embeddings)?;
         laps.add_to(&mut self.time.backbone);
         let mut updates = self.embedder.updates();
-        updates.extend(self.head.updates());
+        updates.extend(if has_own { self.method.updates() } else { self.head.updates() });
         adam.step(&mut updates, rate, episode)?;
         laps.add_to(&mut self.time.other);
         Ok(StepResult { loss: pass.loss, accuracy: accuracy(&pass.logits, labels) })
     }
 
-    /// The gradients of one few-shot task, left in embedder and propagator.
+    /// The gradients of one few-shot task, left in embedder and method.
     ///
     /// `inputs` are the support samples, class by class, then the queries, class by class: as many for each class. Where
-    /// "other" is an answer, it comes after the classes; its prototype has no place in the graph and stays as it is.
-    /// Without surroundings no prototype is propagated: a Prototypical Network.
+    /// "other" is an answer, it comes after the classes. `surroundings` are given where the method uses the class graph.
     pub fn few_shot_gradients(
         &mut self,
         inputs: &[f32],
@@ -132,7 +132,7 @@ impl Network {
         surroundings: Option<&Surroundings>,
         memory: &Memory,
     ) -> Result<StepResult, TrainError> {
-        let EpisodeShape { way, shot, rest, lambda, .. } = shape;
+        let EpisodeShape { way, shot, rest, .. } = shape;
         let answers = way + usize::from(rest > 0);
         let dim = self.embedder.embedding_len();
         let mut laps = Laps::start();
@@ -142,49 +142,14 @@ impl Network {
         let per_answer = queries.len() / dim / answers;
         let labels: Vec<usize> =
             (0..answers).flat_map(|answer| std::iter::repeat_n(answer, per_answer)).collect();
-        let (of_classes, of_rest) = support.split_at(way * shot * dim);
-        let mut first = class_means(of_classes, shot, dim);
-        let targets = first.len();
-        first.extend(class_means(of_rest, rest.max(1), dim));
-        laps.add_to(&mut self.time.other);
-
-        let propagated = surroundings.map(|surroundings| {
-            let prototypes = with_memory(surroundings, &first[..targets], memory);
-            let graph = surroundings.thinned(shape.tree, &prototypes);
-            let tape = self.propagator.forward(&graph, &prototypes);
-            (graph, tape)
-        });
-        laps.add_to(&mut self.time.propagation);
-        let mut mixed = first.clone();
-        if let Some((graph, tape)) = &propagated {
-            mixed[..targets].copy_from_slice(&mix(lambda, &first[..targets], tape.result(graph)));
-        }
-        let pass = scaled_distance_loss(queries, &mixed, &labels, dim, shape.distance_scale)?;
-        laps.add_to(&mut self.time.other);
-
-        let mut first_grads = pass.grad_prototypes;
-        if let Some((graph, tape)) = &propagated {
-            let last_grads: Vec<f32> =
-                first_grads[..targets].iter().map(|grad| (1.0 - lambda) * grad).collect();
-            let through = self.propagator.backward(graph, tape, &last_grads);
-            for (grad, through) in first_grads[..targets].iter_mut().zip(through) {
-                *grad = lambda * *grad + through;
-            }
-        }
-        laps.add_to(&mut self.time.propagation);
-        let mut grads = vec![0.0; support.len()];
-        if shape.through_prototypes {
-            for (sample, grad) in grads.chunks_exact_mut(dim).enumerate() {
-                let (answer, count) = if sample < way * shot { (sample / shot, shot) } else { (way, rest) };
-                let of_answer = &first_grads[answer * dim..][..dim];
-                grad.iter_mut().zip(of_answer).for_each(|(grad, of)| *grad = of / count as f32);
-            }
-        }
+        let episode = Episode { support, queries, labels: &labels, shape, dim, surroundings, memory };
+        let pass = self.method.learn(&episode)?;
+        let mut grads = pass.grad_support;
         grads.extend(pass.grad_queries);
-        laps.add_to(&mut self.time.other);
+        laps.add_to(&mut self.time.method);
         self.embedder.backward(&grads)?;
         laps.add_to(&mut self.time.backbone);
-        Ok(StepResult { loss: pass.loss, accuracy: accuracy(&pass.logits, &labels) })
+        Ok(StepResult { loss: pass.loss, accuracy: pass.accuracy })
     }
 
     /// One few-shot step: [`few_shot_gradients`](Self::few_shot_gradients) and a step of the optimiser.
@@ -202,16 +167,14 @@ impl Network {
         let result = self.few_shot_gradients(inputs, shape, surroundings, memory)?;
         let mut laps = Laps::start();
         let mut updates = self.embedder.updates();
-        if surroundings.is_some() {
-            updates.extend(self.propagator.updates());
-        }
+        updates.extend(self.method.updates());
         adam.step(&mut updates, rate, episode)?;
         laps.add_to(&mut self.time.other);
         Ok(result)
     }
 
-    /// All tensors of the network, as files hold them: backbone, batch-norm buffers and classifier behind `emb.`,
-    /// propagation behind `prop.`.
+    /// All tensors of the network, as files hold them: backbone, batch-norm buffers and classifier behind `emb.`, those of
+    /// the method by its own names (`prop.` for propagation).
     pub fn state(&self) -> TensorList {
         let (mut infos, mut values) = (Vec::new(), Vec::new());
         let mut add = |prefix: &str, tensor: NamedTensor<'_>| {
@@ -219,7 +182,7 @@ impl Network {
             values.push(tensor.values.to_vec());
         };
         self.embedder.state().chain(self.head.parameters().iter()).for_each(|tensor| add("emb.", tensor));
-        self.propagator.parameters().iter().for_each(|tensor| add("", tensor));
+        self.method.state().iter().for_each(|tensor| add("", tensor));
         TensorList::new(infos, |index, _| std::mem::take(&mut values[index]))
     }
 
@@ -227,27 +190,8 @@ impl Network {
     pub fn load(&mut self, weights: &Weights) -> Result<(), TrainError> {
         weights.load(&mut self.embedder)?;
         weights.load_head(&mut self.head)?;
-        self.propagator.load(weights)?;
-        Ok(())
+        self.method.load(weights)
     }
-}
-
-/// Cross entropy of squared distances times `scale`: both ends of a distance are stretched by the root of the scale.
-fn scaled_distance_loss(
-    queries: &[f32],
-    prototypes: &[f32],
-    labels: &[usize],
-    dim: usize,
-    scale: f32,
-) -> Result<DistancePass, TrainError> {
-    let root = scale.sqrt();
-    let [queries, prototypes] =
-        [queries, prototypes].map(|values| values.iter().map(|value| root * value).collect::<Vec<f32>>());
-    let mut pass = distance_loss(&queries, &prototypes, labels, dim)?;
-    for grad in pass.grad_queries.iter_mut().chain(&mut pass.grad_prototypes) {
-        *grad *= root;
-    }
-    Ok(pass)
 }
 
 /// The mean of each `shot` rows: `[way * shot, dim]` to `[way, dim]`.
@@ -284,7 +228,8 @@ pub fn accuracy(logits: &[f32], labels: &[usize]) -> f32 {
     hits as f32 / labels.len().max(1) as f32
 }
 
-fn highest(row: &[f32]) -> usize {
+/// Where the highest value stands; of equal ones the first.
+pub(crate) fn highest(row: &[f32]) -> usize {
     let mut best = 0;
     for (place, value) in row.iter().enumerate() {
         if *value > row[best] {

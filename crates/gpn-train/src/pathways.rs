@@ -50,6 +50,11 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
+    /// Number of targets, which are the first nodes.
+    pub fn targets(&self) -> usize {
+        self.targets
+    }
+
     /// `(parent, child)` between the nodes.
     pub fn edges(&self) -> &[(u32, u32)] {
         &self.edges

@@ -91,13 +91,13 @@ impl Line {
             auxiliary_loss: auxiliary.map(|result| result.loss),
             auxiliary_accuracy: auxiliary.map(|result| result.accuracy),
             validation_base: progress.validation.as_ref().map(|result| result.base().mean),
-            validation: progress.validation.as_ref().map(|result| result.propagated().mean),
+            validation: progress.validation.as_ref().map(|result| result.method().mean),
             lambda: progress.lambda,
             rate: progress.rate,
             seconds: time.total().as_secs_f64(),
             seconds_data: time.data.as_secs_f64(),
             seconds_backbone: time.steps.backbone.as_secs_f64(),
-            seconds_propagation: time.steps.propagation.as_secs_f64(),
+            seconds_propagation: time.steps.method.as_secs_f64(),
             seconds_memory: time.memory.as_secs_f64(),
         }
     }

@@ -9,7 +9,7 @@ use gpn_data::benchmark::{Benchmark, Part, Split, Store};
 use gpn_data::loader::{Batch, Loader, LoaderConfig, Plan};
 use gpn_data::rng::{Purpose, Stream};
 use gpn_data::task::{Task, TaskSampler};
-use gpn_model::{BackboneKind, Device, InputShape};
+use gpn_model::{Device, InputShape};
 use gpn_taxonomy::{HopSearch, Taxonomy};
 
 use crate::checkpoint::{Checkpoints, Position};
@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::error::TrainError;
 use crate::means::Means;
 use crate::memory::{Memory, MemoryConfig, MemoryNorm};
+use crate::methods::Lessons;
 use crate::model_file::{ModelInfo, TrainedModel};
 use crate::network::{EpisodeShape, Network, StepResult, StepTime};
 use crate::optimisers::Optimisers;
@@ -47,8 +48,8 @@ pub struct TimeSplit {
 impl TimeSplit {
     /// All of it.
     pub fn total(&self) -> Duration {
-        let StepTime { backbone, propagation, other } = self.steps;
-        self.data + backbone + propagation + other + self.memory + self.upkeep
+        let StepTime { backbone, method, other } = self.steps;
+        self.data + backbone + method + other + self.memory + self.upkeep
     }
 }
 
@@ -114,9 +115,7 @@ impl Trainer {
         let counts: Vec<usize> = samples_of.iter().map(Vec::len).collect();
         let config = config.resolved(&counts);
         let seed = config.train.seed;
-        let backbone = config.model.backbone.parse::<BackboneKind>()?.config();
-        let network =
-            Network::new(&backbone, config.propagation.clone(), input, samples_of.len(), device, seed)?;
+        let network = Network::new(&config, input, samples_of.len(), device)?;
         let schedule = Schedule::new(config.schedule.clone(), config.rate, config.train.episodes, seed);
         Ok(Self {
             validation: Validation::new(&config, &benchmark)?,
@@ -197,6 +196,9 @@ impl Trainer {
         mut on_progress: impl FnMut(u64, Option<&Progress>) -> ControlFlow<()>,
     ) -> Result<(), TrainError> {
         let checkpoints = self.checkpoints(folder);
+        if self.network.method.lessons() == Lessons::Nothing {
+            return self.finish_untrained(&checkpoints, on_progress);
+        }
         let mut loader = self.loader()?;
         let mut search = HopSearch::new(&self.graph);
         while self.position.episode < self.config.train.episodes {
@@ -237,8 +239,24 @@ impl Trainer {
         Ok(())
     }
 
+    /// What is left to do for a method that learns from nothing: its memory and its accuracy.
+    fn finish_untrained(
+        &mut self,
+        checkpoints: &Checkpoints,
+        mut on_progress: impl FnMut(u64, Option<&Progress>) -> ControlFlow<()>,
+    ) -> Result<(), TrainError> {
+        self.position.episode = self.config.train.episodes;
+        self.refresh(MemoryNorm::Evaluation)?;
+        let validation = self.validate(checkpoints.folder())?;
+        let report = self.report(validation);
+        // An interrupt changes nothing: all is done.
+        let _ = on_progress(self.position.episode, Some(&report));
+        checkpoints.save(&self.position, &self.network, &self.optimisers, &self.memory)
+    }
+
     fn refresh_is_due(&self) -> bool {
-        self.position.episode.is_multiple_of(self.config.memory.refresh_every)
+        let is_used = self.network.method.hops().is_some();
+        is_used && self.position.episode.is_multiple_of(self.config.memory.refresh_every)
     }
 
     /// Evaluates the validation tasks, and keeps the model in `folder` if it is the best so far.
@@ -260,7 +278,7 @@ impl Trainer {
         let pathways = &self.config.pathways;
         let result = validation.run(&mut self.network, &self.memory, pathways, &self.benchmark)?;
         self.validation = Some(validation);
-        let best = self.position.best.is_none_or(|best| result.propagated().mean > best);
+        let best = self.position.best.is_none_or(|best| result.method().mean > best);
         self.position.validation = Some(result.clone());
         if best {
             std::fs::create_dir_all(folder).map_err(|source| TrainError::Io {
@@ -275,7 +293,7 @@ impl Trainer {
             self.position = Position { validation: Some(result.clone()), ..position };
         }
         if best {
-            self.position.best = Some(result.propagated().mean);
+            self.position.best = Some(result.method().mean);
         }
         self.time.upkeep += started.elapsed();
         Ok(Some(result))
@@ -317,16 +335,14 @@ impl Trainer {
             }
             Tag::FewShot(task) => {
                 let started = Instant::now();
-                let surroundings = self.config.train.propagate.then(|| self.surroundings(task, t, search));
-                self.network.time.propagation += started.elapsed();
+                let hops = self.network.method.hops();
+                let surroundings = hops.map(|hops| self.surroundings(task, hops, t, search));
+                self.network.time.method += started.elapsed();
                 let shape = EpisodeShape {
                     way: task.classes.len(),
                     shot: task.support[0].len(),
                     rest: if task.has_rest() { task.support[task.classes.len()].len() } else { 0 },
                     lambda: self.schedule.lambda(t),
-                    tree: self.config.pathways.spanning_tree,
-                    through_prototypes: self.config.train.through_prototypes,
-                    distance_scale: self.config.train.distance_scale,
                 };
                 let result = self.network.few_shot_step(
                     &batch.inputs,
@@ -343,10 +359,10 @@ impl Trainer {
         }
     }
 
-    fn surroundings(&self, task: &Task, t: u64, search: &mut HopSearch) -> Surroundings {
+    fn surroundings(&self, task: &Task, hops: usize, t: u64, search: &mut HopSearch) -> Surroundings {
         let mut stream = Stream::new(self.config.train.seed, Purpose::Step, HALVING + t);
         let halve = self.config.pathways.halve_lists.then_some(&mut stream);
-        Surroundings::in_training(&self.graph, &task.classes, self.config.propagation.steps, halve, search)
+        Surroundings::in_training(&self.graph, &task.classes, hops, halve, search)
     }
 
     fn report(&mut self, validation: Option<ValidationResult>) -> Progress {
@@ -376,7 +392,12 @@ impl Trainer {
             .collect();
         let (schedule, batch) =
             (self.schedule.clone(), self.config.train.auxiliary_batch.min(labelled.len()));
-        let plan = move |t: u64| match schedule.kind(t) {
+        let lessons = self.network.method.lessons();
+        let kind = move |t| match lessons {
+            Lessons::Batches => StepKind::Auxiliary,
+            Lessons::Tasks | Lessons::Nothing => schedule.kind(t),
+        };
+        let plan = move |t: u64| match kind(t) {
             StepKind::Auxiliary => {
                 let chosen = Stream::new(seed, Purpose::Step, AUXILIARY + t).choose(&labelled, batch);
                 let (samples, labels) = chosen.into_iter().unzip();

@@ -42,8 +42,8 @@ pub struct ValidationResult {
 }
 
 impl ValidationResult {
-    /// Accuracy after propagation.
-    pub fn propagated(&self) -> Estimate {
+    /// Accuracy of the method: after propagation.
+    pub fn method(&self) -> Estimate {
         self.by_lambda[0]
     }
 
@@ -94,7 +94,7 @@ impl Validation {
         benchmark: &Benchmark,
     ) -> Result<ValidationResult, TrainError> {
         let embeddings = Embeddings::of_tasks(&mut network.embedder, benchmark.store(), &self.tasks)?;
-        let trained = Trained { propagator: &network.propagator, memory, pathways };
+        let trained = Trained { method: network.method.as_ref(), memory, pathways };
         let rows = accuracies(trained, &self.data_set, &embeddings, &self.tasks, Hierarchy::Known, &LAMBDAS)?;
         let column = |place: usize| {
             let Estimate { mean, half_width } =

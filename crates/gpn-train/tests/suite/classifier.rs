@@ -10,7 +10,7 @@ use gpn_data::transform::{EvalTransform, ImageView};
 use gpn_model::Device;
 use gpn_train::{
     Again, Among, ClassKind, Classifier, Embeddings, Hierarchy, Lesson, Place, Placing, Relation, Sample,
-    Trained, TrainedModel, Trainer, evaluate,
+    TrainedModel, Trainer, evaluate,
 };
 
 use crate::resume::{benchmark, config};
@@ -98,12 +98,7 @@ fn predictions_are_those_of_evaluation() {
     let mut trained = TrainedModel::read(&model(), &Device::cpu()).unwrap();
     let embeddings = Embeddings::of_tasks(&mut trained.network.embedder, benchmark.store(), &tasks).unwrap();
     for (hierarchy, place) in [(Hierarchy::Known, Placing::Found), (Hierarchy::Unknown, Placing::Nearest)] {
-        let parts = Trained {
-            propagator: &trained.network.propagator,
-            memory: &trained.memory,
-            pathways: &trained.info.config.pathways,
-        };
-        let expected = evaluate(parts, &data_set, &embeddings, &tasks, hierarchy, 0.3).unwrap();
+        let expected = evaluate(trained.trained(), &data_set, &embeddings, &tasks, hierarchy, 0.3).unwrap();
         // One classifier for all tasks: what else it was taught makes no difference.
         let mut classifier = opened();
         for (task, expected) in tasks.iter().zip(expected) {
@@ -114,7 +109,7 @@ fn predictions_are_those_of_evaluation() {
                 .collect();
             classifier.teach(&lessons, Again::Replace).unwrap();
             let found = [1.0, 0.0, 0.3].map(|lambda| accuracy(&mut classifier, &benchmark, task, lambda));
-            let expected = [expected.base, expected.propagated, expected.mixed];
+            let expected = [expected.base, expected.method, expected.mixed];
             assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits), "{hierarchy:?} {found:?}");
         }
     }

@@ -2,11 +2,10 @@
 
 use gpn_model::propagation::{Attention, Gate, Order, Propagation};
 use gpn_model::{
-    Adam, BackboneKind, Device, InputShape, NamedTensor, PropagationConfig, PropagationGraph, Weights,
-    save_weights,
+    Adam, Device, InputShape, NamedTensor, PropagationConfig, PropagationGraph, Weights, save_weights,
 };
 use gpn_taxonomy::{HopSearch, TaxonomyBuilder};
-use gpn_train::{EpisodeShape, Memory, Network, SpanningTree, Surroundings};
+use gpn_train::{Config, EpisodeShape, Memory, Network, Surroundings};
 
 use crate::golden::{self, Array, Case, assert_close, assert_close_relative};
 
@@ -118,8 +117,9 @@ fn episode_parity() {
             .next()
             .map_or(memory.classes(), |(_, array)| array.shape[0]);
         let input = InputShape::Image { height, width };
-        let backbone = BackboneKind::ResNet08.config();
-        let mut network = Network::new(&backbone, config, input, classes, &Device::cpu(), 1).unwrap();
+        let mut settings = Config { propagation: config, ..Config::default() };
+        settings.train.through_prototypes = false;
+        let mut network = Network::new(&settings, input, classes, &Device::cpu()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state.safetensors");
         let values: Vec<Vec<f32>> =
@@ -132,7 +132,7 @@ fn episode_parity() {
         save_weights(&file, state, None).unwrap();
         let weights = Weights::read(&file).unwrap();
         weights.load(&mut network.embedder).unwrap();
-        network.propagator.load(&weights).unwrap();
+        network.method.load(&weights).unwrap();
 
         // Support first, then queries, in the order of the targets.
         let mut inputs = Vec::new();
@@ -149,30 +149,22 @@ fn episode_parity() {
         let surroundings = surroundings_of(&case, &nodes, way);
         let sorted = |classes: &[u32]| classes.iter().copied().collect::<std::collections::BTreeSet<_>>();
         assert_eq!(sorted(&surroundings.classes), sorted(&nodes), "{}", what("nodes"));
-        let shape = EpisodeShape {
-            rest: 0,
-            way,
-            shot,
-            lambda: case.values("lam")[0],
-            tree: SpanningTree::Nearest,
-            through_prototypes: false,
-            distance_scale: 1.0,
-        };
+        let shape = EpisodeShape { rest: 0, way, shot, lambda: case.values("lam")[0] };
         let result = network.few_shot_gradients(&inputs, shape, Some(&surroundings), &memory).unwrap();
         assert_close(&what("loss"), &[result.loss], case.values("loss"), 1e-4);
         assert_close(&what("acc"), &[100.0 * result.accuracy], case.values("acc"), 1e-3);
-        for gradient in network.embedder.gradients().chain(network.propagator.gradients()) {
-            let name = golden_name("grad/", gradient.name);
+        let mut updates = network.embedder.updates();
+        updates.extend(network.method.updates());
+        for update in &updates {
+            let name = golden_name("grad/", update.name);
             if let Some(expected) = case.arrays.get(&name) {
-                assert_close_relative(&what(&name), gradient.values, &expected.values, 1e-3);
+                assert_close_relative(&what(&name), update.gradient, &expected.values, 1e-3);
             }
         }
         let mut adam = Adam::default();
-        let mut updates = network.embedder.updates();
-        updates.extend(network.propagator.updates());
         adam.step(&mut updates, 1e-3, 0).unwrap();
         let mut compared = 0;
-        for tensor in network.embedder.parameters().iter().chain(network.propagator.parameters().iter()) {
+        for tensor in network.embedder.parameters().iter().chain(network.method.state().iter()) {
             let name = golden_name("after_adam/", tensor.name);
             if let Some(expected) = case.arrays.get(&name) {
                 let grads = &case.values(&golden_name("grad/", tensor.name));

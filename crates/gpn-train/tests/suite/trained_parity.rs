@@ -5,9 +5,9 @@ use std::path::Path;
 use gpn_data::benchmark::{Benchmark, Preset, Split, build};
 use gpn_data::source;
 use gpn_data::task::{Task, read_tasks};
-use gpn_model::{BackboneKind, Device, InputShape, PropagationConfig, Weights};
+use gpn_model::{Device, InputShape, Weights};
 use gpn_train::{
-    Embeddings, Estimate, Hierarchy, Memory, Network, PathwayConfig, TaskResult, Trained, evaluate,
+    Config, Embeddings, Estimate, Hierarchy, Memory, Network, PathwayConfig, TaskResult, Trained, evaluate,
 };
 
 use crate::golden::folder;
@@ -58,12 +58,9 @@ fn trained_network_parity() {
     let memory = weights.iter().find(|tensor| tensor.name == "memory").unwrap();
     let memory = Memory { dim: memory.shape[1], prototypes: memory.values.to_vec() };
     let input = InputShape::Image { height: 32, width: 32 };
-    let backbone = BackboneKind::ResNet08.config();
-    let mut network =
-        Network::new(&backbone, PropagationConfig::default(), input, memory.classes(), &Device::cpu(), 1)
-            .unwrap();
+    let mut network = Network::new(&Config::default(), input, memory.classes(), &Device::cpu()).unwrap();
     weights.load(&mut network.embedder).unwrap();
-    network.propagator.load(&weights).unwrap();
+    network.method.load(&weights).unwrap();
 
     let mut files: Vec<_> = std::fs::read_dir(golden.join("h_trained"))
         .unwrap()
@@ -116,10 +113,10 @@ fn evaluated(
     let pathways = PathwayConfig::default();
     let embeddings = Embeddings::of_tasks(&mut network.embedder, benchmark.store(), tasks).unwrap();
     let data_set = benchmark.data_set(split);
-    let trained = Trained { propagator: &network.propagator, memory, pathways: &pathways };
+    let trained = Trained { method: network.method.as_ref(), memory, pathways: &pathways };
     let run = |hierarchy| -> Vec<TaskResult> {
         evaluate(trained, &data_set, &embeddings, tasks, hierarchy, 0.5).unwrap()
     };
     let (known, unknown) = (run(Hierarchy::Known), run(Hierarchy::Unknown));
-    known.iter().zip(unknown).map(|(k, u)| [k.base, k.propagated, u.propagated, k.mixed]).collect()
+    known.iter().zip(unknown).map(|(k, u)| [k.base, k.method, u.method, k.mixed]).collect()
 }
