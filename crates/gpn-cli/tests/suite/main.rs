@@ -2,5 +2,6 @@
 
 mod cli;
 mod command;
+mod experiment;
 mod teach;
 mod train;

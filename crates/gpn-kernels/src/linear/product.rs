@@ -70,7 +70,9 @@ impl Kernel for Rows<'_> {
                 };
             }
         }
-        self.last_columns(columns, rows);
+        if columns < self.product.columns {
+            self.last_columns(columns, rows);
+        }
     }
 }
 
