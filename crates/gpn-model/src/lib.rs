@@ -70,7 +70,7 @@ pub use embedder::Embedder;
 pub use engine::EngineChoice;
 pub use error::{ModelError, Result};
 pub use gpn_kernels::simd_name;
-pub use head::{ClassifierHead, HeadPass};
+pub use head::{ClassifierHead, HeadInit, HeadPass};
 pub use optim::{Adam, AdamConfig, StepDecay, Update};
 pub use propagation::{PropagationConfig, PropagationGraph};
 pub use propagator::Propagator;

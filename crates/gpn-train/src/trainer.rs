@@ -16,7 +16,7 @@ use crate::checkpoint::{Checkpoints, Position};
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::means::Means;
-use crate::memory::{Memory, MemoryConfig, MemoryNorm};
+use crate::memory::{Memory, MemoryConfig};
 use crate::model_file::{ModelInfo, TrainedModel};
 use crate::network::{EpisodeShape, Network, StepResult, StepTime};
 use crate::optimisers::Optimisers;
@@ -115,8 +115,9 @@ impl Trainer {
         let config = config.resolved(&counts);
         let seed = config.train.seed;
         let backbone = config.model.backbone.parse::<BackboneKind>()?.config();
-        let network =
+        let mut network =
             Network::new(&backbone, config.propagation.clone(), input, samples_of.len(), device, seed)?;
+        network.head.initialise(config.model.head_init, seed);
         let schedule = Schedule::new(config.schedule.clone(), config.rate, config.train.episodes, seed);
         Ok(Self {
             validation: Validation::new(&config, &benchmark)?,
@@ -202,7 +203,7 @@ impl Trainer {
         while self.position.episode < self.config.train.episodes {
             let t = self.position.episode;
             if self.refresh_is_due() && self.position.refreshed_at != Some(t) {
-                self.refresh(self.config.memory.norm)?;
+                self.refresh(&self.config.memory.clone())?;
             }
             let started = Instant::now();
             let Some(batch) = loader.next_batch() else { break };
@@ -218,7 +219,7 @@ impl Trainer {
             let ended = done == self.config.train.episodes;
             if ended {
                 // The memory that the model keeps is the one of test time, whatever training used.
-                self.refresh(MemoryNorm::Evaluation)?;
+                self.refresh(&self.config.memory.as_tested())?;
             }
             let validate = ended || done.is_multiple_of(self.config.validation.every);
             let validation = if validate { self.validate(folder)? } else { None };
@@ -238,23 +239,22 @@ impl Trainer {
     }
 
     fn refresh_is_due(&self) -> bool {
-        self.position.episode.is_multiple_of(self.config.memory.refresh_every)
+        self.config.memory.is_due(self.position.episode)
     }
 
     /// Evaluates the validation tasks, and keeps the model in `folder` if it is the best so far.
     fn validate(&mut self, folder: &Path) -> Result<Option<ValidationResult>, TrainError> {
         let Some(validation) = self.validation.take() else { return Ok(None) };
-        let as_tested =
-            MemoryConfig { samples: 0, norm: MemoryNorm::Evaluation, ..self.config.memory.clone() };
+        let as_tested = MemoryConfig { samples: 0, ..self.config.memory.as_tested() };
         let fresh = self.position.refreshed_at == Some(self.position.episode);
         let mut stale = None;
         if !fresh && self.refresh_is_due() && self.config.memory == as_tested {
             // The refresh that the next episode would begin with.
-            self.refresh(MemoryNorm::Evaluation)?;
+            self.refresh(&as_tested)?;
         } else if !fresh || self.config.memory != as_tested {
             // Validation changes nothing in the course of training: this memory is put back afterwards.
             stale = Some((self.memory.clone(), self.position.clone()));
-            self.refresh_with(&as_tested)?;
+            self.refresh(&as_tested)?;
         }
         let started = Instant::now();
         let pathways = &self.config.pathways;
@@ -285,17 +285,14 @@ impl Trainer {
         Checkpoints::new(folder.to_owned(), self.config.train.keep_checkpoints)
     }
 
-    fn refresh(&mut self, norm: MemoryNorm) -> Result<(), TrainError> {
-        self.refresh_with(&MemoryConfig { norm, ..self.config.memory.clone() })
-    }
-
-    fn refresh_with(&mut self, config: &MemoryConfig) -> Result<(), TrainError> {
+    fn refresh(&mut self, config: &MemoryConfig) -> Result<(), TrainError> {
         let started = Instant::now();
         self.memory.refresh(
             &mut self.network.embedder,
             self.benchmark.store(),
             &self.samples_of,
             config,
+            &self.config.augment.view(),
             self.config.train.seed,
             self.position.refreshes,
         )?;

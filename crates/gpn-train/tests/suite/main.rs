@@ -3,5 +3,6 @@
 mod classifier;
 mod episode_parity;
 mod golden;
+mod memory;
 mod resume;
 mod trained_parity;
