@@ -3,11 +3,12 @@
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Int, Tensor, TensorData, Transaction};
 use gpn_kernels::linear;
+use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, DeviceKind};
 use crate::engine::{EngineChoice, read};
 use crate::error::{ModelError, Result};
-use crate::init::first_values;
+use crate::init::{first_values, normal_values};
 use crate::optim::Update;
 use crate::tensors::{NamedTensor, TensorInfo, TensorList, tensor_info};
 
@@ -15,6 +16,18 @@ use crate::tensors::{NamedTensor, TensorInfo, TensorList, tensor_info};
 pub(crate) const HEAD_NAMES: [&str; 2] = ["fc_classifier.weight", "fc_classifier.bias"];
 /// Seeds of head and backbone may be the same; their random streams are not.
 const FIRST_INDEX: usize = 1 << 16;
+
+/// How the weights of a head begin; its biases begin at 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HeadInit {
+    /// Uniform in `±1 / sqrt(embedding_len)`.
+    #[default]
+    Uniform,
+    /// Normal with variance `2 / embedding_len` (He et al. 2015), 2.4 times as wide as `Uniform`: the gradients that the
+    /// auxiliary task sends into the backbone begin as much larger.
+    Kaiming,
+}
 
 /// Linear classifier over embeddings.
 ///
@@ -80,6 +93,16 @@ impl ClassifierHead {
         let gradients = infos.iter().map(|info| vec![0.0; info.numel()]).collect();
         let parameters = TensorList::new(infos, |index, info| first_values(info, FIRST_INDEX + index, seed));
         Ok(Self { embedding_len, classes, burn, parameters, gradients })
+    }
+
+    /// Draws the weights anew, as `init` says.
+    pub fn initialise(&mut self, init: HeadInit, seed: u64) {
+        let deviation = (2.0 / self.embedding_len as f64).sqrt();
+        self.parameters =
+            TensorList::new(self.parameters.infos().to_vec(), |index, info| match (init, &info.shape[..]) {
+                (HeadInit::Kaiming, [_, _]) => normal_values(info, FIRST_INDEX + index, seed, deviation),
+                _ => first_values(info, FIRST_INDEX + index, seed),
+            });
     }
 
     /// Number of classes.
@@ -210,6 +233,23 @@ mod tests {
         for (kernels, burn) in pass(EngineChoice::Kernels).into_iter().zip(pass(EngineChoice::Burn)) {
             assert!((kernels - burn).abs() < 1e-5, "{kernels} {burn}");
         }
+    }
+
+    #[test]
+    fn weights_begin_as_wide_as_stated() {
+        let mut head = ClassifierHead::new(64, 330, &Device::cpu(), 5).unwrap();
+        let values = |head: &ClassifierHead| -> Vec<Vec<f32>> {
+            head.parameters().iter().map(|tensor| tensor.values.to_vec()).collect()
+        };
+        let fresh = values(&head);
+        for (init, variance) in [(HeadInit::Kaiming, 2.0 / 64.0), (HeadInit::Uniform, 1.0 / (3.0 * 64.0))] {
+            head.initialise(init, 5);
+            let [weight, bias] = &values(&head)[..] else { panic!("two parameters") };
+            let drawn = weight.iter().map(|&w| f64::from(w).powi(2)).sum::<f64>() / weight.len() as f64;
+            assert!((drawn / variance - 1.0).abs() < 0.03, "{init:?}: {drawn}");
+            assert!(bias.iter().all(|&b| b == 0.0), "{init:?}");
+        }
+        assert_eq!(values(&head), fresh, "uniform is what a fresh head has");
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub use engine::EngineChoice;
 pub use error::{ModelError, Result};
 pub use gnn::{Gnn, GnnConfig, GnnPass};
 pub use gpn_kernels::simd_name;
-pub use head::{ClassifierHead, HeadPass};
+pub use head::{ClassifierHead, HeadInit, HeadPass};
 pub use optim::{Adam, AdamConfig, StepDecay, Update};
 pub use propagation::{PropagationConfig, PropagationGraph};
 pub use propagator::Propagator;

@@ -3,11 +3,11 @@
 use gpn_data::loader::View;
 use gpn_data::task::{Sampling, SnowballRule, TaskConfig};
 use gpn_data::transform::CropConfig;
-use gpn_model::{AdamConfig, BackboneKind, CosineFit, GnnConfig, PropagationConfig, StepDecay};
+use gpn_model::{AdamConfig, BackboneKind, CosineFit, GnnConfig, HeadInit, PropagationConfig, StepDecay};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
-use crate::memory::{MemoryConfig, MemoryNorm};
+use crate::memory::{MemoryConfig, MemoryNorm, MemoryView};
 use crate::methods::MethodKind;
 use crate::pathways::{PathwayConfig, SpanningTree};
 use crate::schedule::ScheduleConfig;
@@ -99,11 +99,13 @@ pub struct ModelSettings {
     pub backbone: String,
     /// Height and width of the images the network sees. Default 32.
     pub image_size: u32,
+    /// How the classifier of the auxiliary task begins. Default `uniform`.
+    pub head_init: HeadInit,
 }
 
 impl Default for ModelSettings {
     fn default() -> Self {
-        Self { backbone: BackboneKind::default().to_string(), image_size: 32 }
+        Self { backbone: BackboneKind::default().to_string(), image_size: 32, head_init: HeadInit::default() }
     }
 }
 
@@ -199,9 +201,17 @@ impl Config {
                     own_moments: false,
                     ..default.train
                 },
+                model: ModelSettings { head_init: HeadInit::Kaiming, ..default.model },
                 task: TaskSettings { snowball: SnowballRule::Joined, ..default.task },
                 pathways: PathwayConfig { halve_lists: true, ..default.pathways },
-                memory: MemoryConfig { refresh_every: 300, norm: MemoryNorm::Training, ..default.memory },
+                // An epoch of 100 episodes goes before the first refresh.
+                memory: MemoryConfig {
+                    refresh_every: 300,
+                    refresh_from: 100,
+                    norm: MemoryNorm::Training,
+                    view: MemoryView::Training,
+                    ..default.memory
+                },
                 schedule: ScheduleConfig { lambda_every: 100, count_few_shot_only: true, ..default.schedule },
                 ..default
             }),

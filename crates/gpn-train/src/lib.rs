@@ -69,7 +69,7 @@ pub use evaluate::{
 };
 pub use exact_sum::ExactSum;
 pub use means::{Mean, Means};
-pub use memory::{Memory, MemoryConfig, MemoryNorm};
+pub use memory::{Memory, MemoryConfig, MemoryNorm, MemoryView};
 pub use model_card::model_card;
 pub use model_file::{ClassInfo, ModelInfo, TrainedModel};
 pub use network::{EpisodeShape, Network, StepResult, StepTime, accuracy, class_means, mix, with_memory};

@@ -85,8 +85,10 @@ impl Network {
         let backbone = config.model.backbone.parse::<BackboneKind>()?.config();
         let embedder = Embedder::new(&backbone, input, device, seed)?;
         let dim = embedder.embedding_len();
+        let mut head = ClassifierHead::new(dim, classes, device, seed)?;
+        head.initialise(config.model.head_init, seed);
         Ok(Self {
-            head: ClassifierHead::new(dim, classes, device, seed)?,
+            head,
             method: (MethodKind::named(&config.train.method)?.make)(config, dim, classes)?,
             embedder,
             time: StepTime::default(),

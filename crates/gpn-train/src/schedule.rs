@@ -28,7 +28,8 @@ pub struct ScheduleConfig {
     pub lambda: f32,
     /// Episodes between two changes of lambda. Default 1.
     pub lambda_every: u64,
-    /// The learning rate's fall counts few-shot episodes only. Default false.
+    /// The learning rate's fall counts few-shot episodes only, beginning with 0 at episode `rate.from`: the rate falls
+    /// with every `rate.every` of them. Default false.
     pub count_few_shot_only: bool,
 }
 
@@ -51,12 +52,20 @@ pub struct Schedule {
     rate: StepDecay,
     episodes: u64,
     seed: u64,
+    /// Few-shot episodes before episode `rate.from`.
+    few_shot_before: u64,
 }
 
 impl Schedule {
     /// The course of a run of `episodes`.
     pub fn new(config: ScheduleConfig, rate: StepDecay, episodes: u64, seed: u64) -> Self {
-        Self { config, rate, episodes, seed }
+        let mut schedule = Self { config, rate, episodes, seed, few_shot_before: 0 };
+        if schedule.config.count_few_shot_only {
+            let before = 0..rate.from.min(episodes);
+            schedule.few_shot_before =
+                before.filter(|&t| schedule.kind(t) == StepKind::FewShot).count() as u64;
+        }
+        schedule
     }
 
     /// What episode `t` does: drawn from the episode's own stream, so that it depends on nothing before it.
@@ -77,7 +86,12 @@ impl Schedule {
 
     /// Learning rate of episode `t`, before which `few_shot` few-shot episodes were taken.
     pub fn rate(&self, t: u64, few_shot: u64) -> f64 {
-        self.rate.rate(if self.config.count_few_shot_only { few_shot } else { t })
+        if !self.config.count_few_shot_only {
+            return self.rate.rate(t);
+        }
+        // The authors' scheduler begins to count at `from`, and its first fall comes after `every` counts.
+        let counted = few_shot.saturating_sub(self.few_shot_before).checked_sub(self.rate.every);
+        self.rate.rate(counted.map_or(0, |since| self.rate.from + since))
     }
 
     fn progress(&self, t: u64) -> f64 {
@@ -114,10 +128,20 @@ mod tests {
 
     #[test]
     fn the_rate_may_count_few_shot_episodes_only() {
-        let count = |count_few_shot_only| {
-            let config = ScheduleConfig { count_few_shot_only, ..ScheduleConfig::default() };
-            schedule(config).rate(25_000, 15_000)
-        };
-        assert!((count(false) - 0.9e-3).abs() < 1e-12 && (count(true) - 1e-3).abs() < 1e-12);
+        let rate = StepDecay { every: 229, from: 500, ..StepDecay::default() };
+        let config = ScheduleConfig { count_few_shot_only: true, ..ScheduleConfig::default() };
+        let schedule = Schedule::new(config, rate, 8_000, 1);
+        let (mut few_shot, mut counted) = (0, 0);
+        for t in 0..8_000 {
+            let falls = counted / 229;
+            assert!((schedule.rate(t, few_shot) - 1e-3 * 0.9_f64.powi(falls)).abs() < 1e-12, "{t}");
+            if schedule.kind(t) == StepKind::FewShot {
+                few_shot += 1;
+                counted += i32::from(t >= 500);
+            }
+        }
+        assert!((18..=22).contains(&(counted / 229)), "{counted}");
+        let every_episode = Schedule::new(ScheduleConfig::default(), rate, 8_000, 1);
+        assert!((every_episode.rate(500, 0) - 0.9e-3).abs() < 1e-12);
     }
 }

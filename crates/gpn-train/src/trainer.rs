@@ -16,7 +16,7 @@ use crate::checkpoint::{Checkpoints, Position};
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::means::Means;
-use crate::memory::{Memory, MemoryConfig, MemoryNorm};
+use crate::memory::{Memory, MemoryConfig};
 use crate::methods::Lessons;
 use crate::model_file::{ModelInfo, TrainedModel};
 use crate::network::{EpisodeShape, Network, StepResult, StepTime};
@@ -204,7 +204,7 @@ impl Trainer {
         while self.position.episode < self.config.train.episodes {
             let t = self.position.episode;
             if self.refresh_is_due() && self.position.refreshed_at != Some(t) {
-                self.refresh(self.config.memory.norm)?;
+                self.refresh(&self.config.memory.clone())?;
             }
             let started = Instant::now();
             let Some(batch) = loader.next_batch() else { break };
@@ -220,7 +220,7 @@ impl Trainer {
             let ended = done == self.config.train.episodes;
             if ended {
                 // The memory that the model keeps is the one of test time, whatever training used.
-                self.refresh(MemoryNorm::Evaluation)?;
+                self.refresh(&self.config.memory.as_tested())?;
             }
             let validate = ended || done.is_multiple_of(self.config.validation.every);
             let validation = if validate { self.validate(folder)? } else { None };
@@ -246,7 +246,7 @@ impl Trainer {
         mut on_progress: impl FnMut(u64, Option<&Progress>) -> ControlFlow<()>,
     ) -> Result<(), TrainError> {
         self.position.episode = self.config.train.episodes;
-        self.refresh(MemoryNorm::Evaluation)?;
+        self.refresh(&self.config.memory.as_tested())?;
         let validation = self.validate(checkpoints.folder())?;
         let report = self.report(validation);
         // An interrupt changes nothing: all is done.
@@ -256,23 +256,22 @@ impl Trainer {
 
     fn refresh_is_due(&self) -> bool {
         let is_used = self.network.method.hops().is_some();
-        is_used && self.position.episode.is_multiple_of(self.config.memory.refresh_every)
+        is_used && self.config.memory.is_due(self.position.episode)
     }
 
     /// Evaluates the validation tasks, and keeps the model in `folder` if it is the best so far.
     fn validate(&mut self, folder: &Path) -> Result<Option<ValidationResult>, TrainError> {
         let Some(validation) = self.validation.take() else { return Ok(None) };
-        let as_tested =
-            MemoryConfig { samples: 0, norm: MemoryNorm::Evaluation, ..self.config.memory.clone() };
+        let as_tested = MemoryConfig { samples: 0, ..self.config.memory.as_tested() };
         let fresh = self.position.refreshed_at == Some(self.position.episode);
         let mut stale = None;
         if !fresh && self.refresh_is_due() && self.config.memory == as_tested {
             // The refresh that the next episode would begin with.
-            self.refresh(MemoryNorm::Evaluation)?;
+            self.refresh(&as_tested)?;
         } else if !fresh || self.config.memory != as_tested {
             // Validation changes nothing in the course of training: this memory is put back afterwards.
             stale = Some((self.memory.clone(), self.position.clone()));
-            self.refresh_with(&as_tested)?;
+            self.refresh(&as_tested)?;
         }
         let started = Instant::now();
         let pathways = &self.config.pathways;
@@ -303,17 +302,14 @@ impl Trainer {
         Checkpoints::new(folder.to_owned(), self.config.train.keep_checkpoints)
     }
 
-    fn refresh(&mut self, norm: MemoryNorm) -> Result<(), TrainError> {
-        self.refresh_with(&MemoryConfig { norm, ..self.config.memory.clone() })
-    }
-
-    fn refresh_with(&mut self, config: &MemoryConfig) -> Result<(), TrainError> {
+    fn refresh(&mut self, config: &MemoryConfig) -> Result<(), TrainError> {
         let started = Instant::now();
         self.memory.refresh(
             &mut self.network.embedder,
             self.benchmark.store(),
             &self.samples_of,
             config,
+            &self.config.augment.view(),
             self.config.train.seed,
             self.position.refreshes,
         )?;

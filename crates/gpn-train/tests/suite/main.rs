@@ -3,6 +3,7 @@
 mod classifier;
 mod episode_parity;
 mod golden;
+mod memory;
 mod methods;
 mod resume;
 mod trained_parity;

@@ -33,6 +33,8 @@ pub(crate) fn config() -> Config {
         "train.auxiliary_batch=16",
         "memory.refresh_every=8",
         "memory.samples=3",
+        "memory.refresh_from=2",
+        "memory.view=training",
         "train.workers=2",
         "pathways.halve_lists=true",
         "validation.tasks=5",
