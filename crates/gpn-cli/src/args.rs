@@ -229,6 +229,9 @@ pub(crate) struct EvalArguments {
     /// Write the accuracies of every task to this CSV file.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+    /// Compare, task by task, with another run on the same tasks, by the file that its --csv wrote.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,7 @@
 //! `gpn eval`.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use anyhow::Context as _;
 use gpn_data::benchmark::{Benchmark, Part, Split};
@@ -44,10 +45,11 @@ pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
         [column(|result| result.base), column(|result| result.method), column(|result| result.mixed)];
     let gain = column(|result| result.method - result.base);
     let kind = model.info.method();
+    let against = arguments.against.as_deref().map(|file| compare(&results, file)).transpose()?;
     if arguments.json {
         let report = serde_json::json!({
             "name": kind.name, "tasks": results.len(), "hierarchy": hierarchy, "lambda": lambda, "interval": INTERVAL,
-            "base": base, "method": method, "mixed": mixed, "gain": gain, "per_task": results,
+            "base": base, "method": method, "mixed": mixed, "gain": gain, "against": against, "per_task": results,
         });
         return terminal::print_result(&format!("{report:#}\n"));
     }
@@ -57,6 +59,7 @@ pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
         rows.push((format!("before and after propagation mixed, lambda {lambda}"), mixed));
     }
     rows.push(("gain over the nearest mean, task by task".to_owned(), gain));
+    rows.extend(against.map(|difference| ("against the other run, task by task".to_owned(), difference)));
     for (name, estimate) in rows {
         table.row([name, format!("{:.2}", estimate.mean), format!("{:.2}", estimate.half_width)]);
     }
@@ -89,6 +92,38 @@ fn tasks(arguments: &EvalArguments, benchmark: &Benchmark, split: Split) -> anyh
         terminal::warn(&format!("class {} has only {} samples and is left out", class.id, class.samples));
     }
     (0..arguments.tasks).map(|index| Ok(sampler.task(index)?)).collect()
+}
+
+/// The mean difference to another run, task by task.
+fn compare(results: &[TaskResult], file: &Path) -> anyhow::Result<Estimate> {
+    let theirs = read_accuracies(file)?;
+    anyhow::ensure!(
+        theirs.len() == results.len(),
+        "{}: it holds {} tasks, but {} were evaluated here; evaluate both runs on the same tasks",
+        file.display(),
+        theirs.len(),
+        results.len()
+    );
+    let ours: Vec<f64> = results.iter().map(|result| result.mixed).collect();
+    Ok(Estimate::of_difference(&ours, &theirs))
+}
+
+/// The last column of a file of accuracies: what the method is used with.
+pub(crate) fn read_accuracies(file: &Path) -> anyhow::Result<Vec<f64>> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("{}: cannot read", file.display()))?;
+    text.lines()
+        .enumerate()
+        .skip(1)
+        .map(|(number, line)| {
+            line.rsplit(',').next().and_then(|cell| cell.parse().ok()).with_context(|| {
+                format!(
+                    "{}, line {}: no accuracy; give a file that `gpn eval --csv` wrote",
+                    file.display(),
+                    number + 1
+                )
+            })
+        })
+        .collect()
 }
 
 /// The accuracies of every task; the last column is what the method is used with.

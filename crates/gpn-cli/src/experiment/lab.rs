@@ -184,7 +184,7 @@ impl Lab {
                 gpn_report::write_file(file(setting), eval::csv(&results))?;
             }
         }
-        settings.iter().map(|setting| read_accuracies(&file(setting))).collect()
+        settings.iter().map(|setting| eval::read_accuracies(&file(setting))).collect()
     }
 
     /// The test tasks of a setting: the same for every run.
@@ -195,24 +195,6 @@ impl Lab {
         let sampler = TaskSampler::new(&benchmark.task_pool(setting.split, Part::Test), config, self.seed)?;
         (0..self.tasks).map(|index| Ok(sampler.task(index)?)).collect()
     }
-}
-
-/// The last column of a file of results.
-fn read_accuracies(file: &Path) -> anyhow::Result<Vec<f64>> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{}: cannot read", file.display()))?;
-    text.lines()
-        .enumerate()
-        .skip(1)
-        .map(|(number, line)| {
-            line.rsplit(',').next().and_then(|cell| cell.parse().ok()).with_context(|| {
-                format!(
-                    "{}, line {}: no accuracy; remove the file to measure anew",
-                    file.display(),
-                    number + 1
-                )
-            })
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ fn cards(report: &mut Report, contenders: &[Contender], reached: &[Vec<Reached>]
         let [ours, theirs] = [plus, baseline].map(|row| &reached[row][0].accuracies[number]);
         let difference = Estimate::of_difference(ours, theirs);
         let card = Card::new(
-            format!("GPN+ over the Prototypical Network, {}", title.to_lowercase()),
+            format!("GPN+ over the Prototypical Network: {title}"),
             format!("{:+.1}", difference.mean),
         );
         let card =

@@ -151,6 +151,12 @@ fn evaluation_reports_tasks_and_refuses_what_does_not_fit() {
     let report: serde_json::Value = serde_json::from_str(&output).unwrap();
     assert_eq!(report["per_task"].as_array().unwrap().len(), 5);
     assert_eq!(fs::read_to_string(folder.join("tasks.csv")).unwrap().lines().count(), 6);
+    let compared = success(folder, &[&eval[..], &["--against", "tasks.csv"]].concat());
+    let compared: serde_json::Value = serde_json::from_str(&compared).unwrap();
+    assert_eq!(compared["against"]["mean"], 0.0, "a run does not differ from itself");
+    let fewer =
+        ["eval", "whole", "--data", "data", "--tasks", "4", "--queries", "2", "--against", "tasks.csv"];
+    assert!(failure(folder, &fewer).contains("it holds 5 tasks, but 4 were evaluated"));
     let rest = [&eval[..], &["--rest", "3"]].concat();
     let with_rest = success(folder, &rest);
     assert_ne!(with_rest, output);
@@ -176,6 +182,7 @@ fn evaluation_reports_tasks_and_refuses_what_does_not_fit() {
         (&["train", "--data", "data", "--out", "whole"], "holds a run already"),
         (&["train", "--resume", "data"], "it is no run"),
         (&["train", "--data", "data", "--out", "x", "--set", "task.wya=3"], "did you mean `task.way`?"),
+        (&["train", "--data", "data", "--out", "x", "--method", "gpm"], "did you mean `gpn`?"),
         (&["eval", "whole", "--data", "data", "--way", "500"], "500-way"),
     ] {
         let message = failure(folder, arguments);
