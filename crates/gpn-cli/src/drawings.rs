@@ -103,7 +103,9 @@ pub(crate) fn learning_curves(runs: &[(&str, &Path)]) -> anyhow::Result<Option<L
             };
             let separator = if run.is_empty() { "" } else { ": " };
             let points: Vec<(f32, f32)> = lines.iter().filter_map(point).collect();
-            curves.push(Curve { name: format!("{run}{separator}{name}"), points });
+            if !points.is_empty() {
+                curves.push(Curve { name: format!("{run}{separator}{name}"), points });
+            }
         }
     }
     let drawn = curves.iter().any(|curve| curve.points.len() > 1);

@@ -6,6 +6,7 @@ use super::{Episode, EpisodePass};
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::network::{accuracy, class_means, mix, with_memory};
+use crate::pathways::Surroundings;
 
 /// How the loss is taken.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +37,7 @@ impl ByPrototypes {
         self,
         episode: &Episode<'_>,
         propagator: &mut Propagator,
-        graph: impl FnOnce(&crate::pathways::Surroundings, &[f32]) -> PropagationGraph,
+        graph: impl FnOnce(&Surroundings, &[f32]) -> PropagationGraph,
     ) -> Result<EpisodePass, TrainError> {
         let Some(surroundings) = episode.surroundings else { return self.learn(episode) };
         let first = prototypes(episode);

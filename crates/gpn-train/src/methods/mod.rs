@@ -9,6 +9,7 @@ mod gnn;
 mod gpn;
 mod nearest;
 mod ppn;
+mod propagating;
 mod protonet;
 
 use gpn_model::propagation::Influence;

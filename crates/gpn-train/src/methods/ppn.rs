@@ -1,11 +1,10 @@
 //! The Prototype Propagation Network: one message from the parents, weighed by attention, averaged with the own prototype.
 
 use gpn_model::propagation::{Attention, Gate, Order};
-use gpn_model::{PropagationConfig, PropagationGraph, Propagator, TensorList, Update, Weights};
+use gpn_model::{PropagationConfig, PropagationGraph};
 
-use super::by_prototypes::ByPrototypes;
-use super::{Episode, EpisodePass, Method, MethodKind, Refined, TestTask, nearest_refined};
-use crate::error::TrainError;
+use super::MethodKind;
+use super::propagating::Propagating;
 use crate::pathways::Surroundings;
 
 pub(super) const KIND: MethodKind = MethodKind {
@@ -19,34 +18,18 @@ pub(super) const KIND: MethodKind = MethodKind {
         config.schedule.lambda = 0.0;
     },
     make: |config, dim, _| {
-        Ok(Box::new(Ppn::new(&config.propagation, dim, config.train.seed, config.into())?))
-    },
-};
-
-struct Ppn {
-    propagator: Propagator,
-    loss: ByPrototypes,
-}
-
-impl Ppn {
-    fn new(
-        propagation: &PropagationConfig,
-        dim: usize,
-        seed: u64,
-        loss: ByPrototypes,
-    ) -> Result<Self, TrainError> {
-        let config = PropagationConfig {
+        let one_step = PropagationConfig {
             steps: 1,
             heads: 1,
             attention: Attention::Cosine,
             gate: Gate::Fixed,
             keep: 0.5,
             order: Order::Parents,
-            ..propagation.clone()
+            ..config.propagation.clone()
         };
-        Ok(Self { propagator: Propagator::new(config, dim, seed)?, loss })
-    }
-}
+        Ok(Box::new(Propagating::new(config, one_step, dim, |around, _| parents(around))?))
+    },
+};
 
 /// The parents of each target; where the place of a class is not known it has none, and hears the classes it is linked to.
 fn parents(surroundings: &Surroundings) -> PropagationGraph {
@@ -61,38 +44,6 @@ fn parents(surroundings: &Surroundings) -> PropagationGraph {
         }
     }
     PropagationGraph::new(surroundings.classes.len(), targets, heard, Vec::new())
-}
-
-impl Method for Ppn {
-    fn hops(&self) -> Option<usize> {
-        Some(1)
-    }
-
-    fn learn(&mut self, episode: &Episode<'_>) -> Result<EpisodePass, TrainError> {
-        self.loss.learn_propagated(episode, &mut self.propagator, |surroundings, _| parents(surroundings))
-    }
-
-    fn refine(&self, surroundings: &Surroundings, nodes: &[f32]) -> Option<Refined> {
-        let graph = parents(surroundings);
-        let tape = self.propagator.forward(&graph, nodes);
-        Some(Refined { prototypes: tape.result(&graph).to_vec(), influences: tape.influences() })
-    }
-
-    fn answer(&self, task: &TestTask<'_>, lambdas: &[f32]) -> Result<Vec<Vec<usize>>, TrainError> {
-        Ok(nearest_refined(self, task, lambdas))
-    }
-
-    fn state(&self) -> TensorList {
-        self.propagator.parameters().clone()
-    }
-
-    fn load(&mut self, weights: &Weights) -> Result<(), TrainError> {
-        Ok(self.propagator.load(weights)?)
-    }
-
-    fn updates(&mut self) -> Vec<Update<'_>> {
-        self.propagator.updates()
-    }
 }
 
 #[cfg(test)]
@@ -112,8 +63,9 @@ mod tests {
         let graph = builder.build().unwrap().taxonomy;
         let around = Surroundings::in_training(&graph, &[cat], 1, None, &mut HopSearch::new(&graph));
         assert_eq!(around.classes, [cat, pet, animal]);
-        let propagation = PropagationConfig { hidden: 2, ..PropagationConfig::default() };
-        let mut ppn = Ppn::new(&propagation, 2, 1, (&Config::default()).into()).unwrap();
+        let mut config = Config::default();
+        config.propagation.hidden = 2;
+        let mut ppn = (KIND.make)(&config, 2, 3).unwrap();
         for update in ppn.updates() {
             // Both projections are the identity, so that attention compares the prototypes themselves.
             update.parameter.copy_from_slice(&[1.0, 0.0, 0.0, 1.0]);
