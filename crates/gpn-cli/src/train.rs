@@ -100,12 +100,16 @@ fn carry_out(run: &RunDirectory, folder: &Path, mut trainer: Trainer) -> anyhow:
     let info = trainer.info();
     run.write_card(&model_card(&info, trainer.benchmark()))?;
     if let Some(result) = &info.validation {
-        eprintln!(
-            "validation tasks: {} before propagation, {} after; best with lambda {}",
-            result.base(),
-            result.method(),
-            info.lambda()
-        );
+        if info.method().tunes_lambda {
+            eprintln!(
+                "validation tasks: {} before propagation, {} after; best with lambda {}",
+                result.base(),
+                result.method(),
+                info.lambda()
+            );
+        } else {
+            eprintln!("validation tasks: {}", result.method());
+        }
     }
     eprintln!("trained: {}", run.model().display());
     Ok(true)

@@ -4,7 +4,8 @@
 //! of the paper: batches of an auxiliary classification task at first, few-shot tasks more and more often; each task
 //! propagates prototypes over the classes around its targets ([`Surroundings`]), whose own prototypes come from the
 //! [`Memory`]. **Out** come checkpoints from which a run goes on bit for bit, and a [`TrainedModel`], which [`evaluate`]
-//! measures on tasks of unseen classes. A [`Classifier`] puts such a model to use: it is taught new classes from a few
+//! measures on tasks of unseen classes. The few-shot method itself, gated propagation or one that it is compared with, stands
+//! behind the trait [`methods::Method`]. A [`Classifier`] puts such a model to use: it is taught new classes from a few
 //! samples and tells samples apart.
 //!
 //! ```
