@@ -27,6 +27,8 @@ pub(crate) fn is_streamable(maps: &[f32]) -> bool {
 pub(crate) trait Epilogue<V: Vector> {
     /// Whether the outputs are gradients of inputs; spares the compiler the combinations that do not occur.
     const IS_BACKWARD: bool;
+    /// Whether sums are taken in short runs, which round less: for outputs whose sign decides where gradients flow.
+    const IS_PRECISE: bool = false;
 
     /// Takes channels `c .. c + LANES` of the pixels of `run`.
     ///
@@ -97,6 +99,7 @@ impl<'a> KeepWithSums<'a> {
 
 impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
     const IS_BACKWARD: bool = false;
+    const IS_PRECISE: bool = true;
 
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {

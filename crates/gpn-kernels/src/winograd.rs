@@ -27,7 +27,7 @@ pub(crate) struct Workspace<'a> {
 /// Number of tiles that are transformed and multiplied together, for maps of at most `channels` channels:
 /// few enough that inputs, outputs and weights leave room in the second cache for the maps of the next image.
 pub(crate) fn tiles_per_block(channels: usize) -> usize {
-    (512 / channels).clamp(16, 64)
+    if channels > 32 { 24 } else { 512 / channels }
 }
 
 /// Length of each half of a [`Workspace`] for maps of at most `channels` channels.
@@ -43,7 +43,7 @@ struct TileGrid {
     columns: usize,
     per_image: usize,
     total: usize,
-    /// Tiles per block, evened out over the blocks.
+    /// Tiles per block, evened out over the blocks and filling register tiles.
     block: usize,
 }
 
@@ -51,8 +51,10 @@ impl TileGrid {
     fn new(map: Map, images: usize, channels: usize) -> Self {
         let (rows, columns) = map.tiles();
         let total = images * rows * columns;
-        let blocks = total.div_ceil(tiles_per_block(channels));
-        TileGrid { map, columns, per_image: rows * columns, total, block: total.div_ceil(blocks.max(1)) }
+        let most = tiles_per_block(channels);
+        let even = total.div_ceil(total.div_ceil(most).max(1));
+        let block = even.next_multiple_of(8).min(most).min(total);
+        TileGrid { map, columns, per_image: rows * columns, total, block }
     }
     fn blocks(&self) -> usize {
         self.total.div_ceil(self.block)
@@ -70,7 +72,7 @@ impl TileGrid {
 const PRECISE_RUN: usize = 8;
 
 /// 3x3 convolution with stride 1 of `images` padded maps. `weights`: `[36][input.c][output.c]`, transformed.
-/// Forward, where a ReLU will gate the outputs, sums are taken in [`PRECISE_RUN`]s.
+/// Where the epilogue asks for it, sums are taken in [`PRECISE_RUN`]s.
 #[inline(always)]
 pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     input: Map,
@@ -81,7 +83,7 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     work: &mut Workspace<'_>,
     epilogue: &mut E,
 ) {
-    let run = if E::IS_BACKWARD { input.c } else { PRECISE_RUN };
+    let run = if E::IS_PRECISE { PRECISE_RUN } else { input.c };
     let channels = input.c.max(output.c);
     assert!(output.h == input.h && output.w == input.w);
     assert!(maps.len() >= images * input.padded_len() && weights.len() >= PLACES * input.c * output.c);
