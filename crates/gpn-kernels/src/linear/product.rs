@@ -97,6 +97,9 @@ impl Rows<'_> {
     #[inline(always)]
     fn last_columns(&mut self, begin: usize, rows: usize) {
         let p = self.product;
+        if begin == p.columns {
+            return;
+        }
         for i in 0..rows {
             let out = &mut self.out[i * p.columns + begin..(i + 1) * p.columns];
             out.fill(0.0);
