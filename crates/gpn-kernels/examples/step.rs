@@ -123,6 +123,7 @@ fn main() -> Result<(), KernelError> {
         Workload { name: "W4", architecture: resnet, size: 64, batch: 10, trains: true },
         Workload { name: "W5", architecture: resnet, size: 64, batch: 50, trains: true },
         Workload { name: "W6", architecture: resnet, size: 64, batch: 256, trains: false },
+        Workload { name: "E", architecture: resnet, size: 32, batch: 10, trains: true },
         Workload { name: "W7", architecture: conv4, size: 64, batch: 128, trains: true },
     ];
     for workload in &workloads {

@@ -2,7 +2,7 @@
 
 use crate::direct;
 use crate::epilogue::{BiasRelu, Epilogue, Keep, KeepWithSums, Run, ThroughPool, ThroughRelu, ToImages};
-use crate::geometry::{ConvShape, Map, padded_channels};
+use crate::geometry::{CHANNEL_BLOCK, ConvShape, Map, padded_channels};
 use crate::simd::{Kernel, Vector};
 use crate::weights;
 use crate::winograd::{self, Workspace};
@@ -258,11 +258,43 @@ impl Kernel for FinishWeightGradient<'_> {
     }
 }
 
+/// Adds the gradients `[3][3][input.c][output.c]` of the parts of a batch in order, for one block of output channels,
+/// and leaves them in PyTorch's order.
+pub(crate) struct SumWeightGradient<'a> {
+    pub(crate) shape: &'a ConvShape,
+    pub(crate) parts: &'a [f32],
+    /// Number of the block.
+    pub(crate) block: usize,
+    /// `[output channels of the block, in_channels, 3, 3]`
+    pub(crate) out: &'a mut [f32],
+}
+
+impl Kernel for SumWeightGradient<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let (ci, co, inputs) = (self.shape.input.c, self.shape.output.c, self.shape.in_channels);
+        for tap in 0..9 {
+            for i in 0..inputs {
+                let at = (tap * ci + i) * co + self.block * CHANNEL_BLOCK;
+                let mut sums = [0.0; CHANNEL_BLOCK];
+                for part in self.parts.chunks_exact(9 * ci * co) {
+                    for (sum, value) in sums.iter_mut().zip(&part[at..at + CHANNEL_BLOCK]) {
+                        *sum += value;
+                    }
+                }
+                for (of_output, sum) in self.out.chunks_exact_mut(9 * inputs).zip(sums) {
+                    of_output[i * 9 + tap] = sum;
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ahead::Ahead;
-    use crate::geometry::CHANNEL_BLOCK;
     use crate::simd::Simd;
     use crate::winograd::workspace_len;
 
@@ -391,7 +423,10 @@ mod tests {
         let mut finished = vec![0.0; 9 * input.c * output.c];
         simd.run(FinishWeightGradient { shape, gradient: &sums, out: &mut finished });
         let mut got = vec![9.0; w.len()];
-        weights::unpack(shape, &finished, &mut got);
+        let of_block = CHANNEL_BLOCK * 9 * ci;
+        for (block, out) in got.chunks_mut(of_block).enumerate() {
+            simd.run(SumWeightGradient { shape, parts: &finished, block, out });
+        }
         assert_close(&format!("gradient of the weights {what}"), &got, &gw);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Serves the first layer (three channels), stride 2 and its gradients.
 
-use crate::ahead::Ahead;
+use crate::ahead::{Ahead, Pace};
 use crate::epilogue::{Epilogue, Run};
 use crate::geometry::{CHANNEL_BLOCK, ConvShape, Map, TILE};
 use crate::simd::Vector;
@@ -24,10 +24,9 @@ struct Sweep<'a> {
     w: usize,
     /// Output channels.
     channels: usize,
-    /// Fetched meanwhile: this is sweep `number` of `sweeps`.
-    ahead: Ahead<'a>,
-    number: usize,
-    sweeps: usize,
+    /// Fetched meanwhile, beginning with this step.
+    pace: Pace<'a>,
+    first_step: usize,
 }
 
 /// The values under a row of taps come in `taps` runs, `tap` values apart; of each run, `blocks` pieces of
@@ -86,7 +85,7 @@ impl Sweep<'_> {
     ) {
         let strides = Strides { x_row: self.pixel, x_step: 1, w_step: self.channels };
         for y in 0..self.h {
-            self.ahead.fetch::<V>(self.number * self.h + y, self.sweeps * self.h);
+            self.pace.fetch::<V>(self.first_step + y);
             for c in (0..self.channels).step_by(Q * V::LANES) {
                 for x in (0..self.w).step_by(P) {
                     let mut acc = [[V::zero(); Q]; P];
@@ -154,6 +153,7 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     let tap_row = 3 * input.c * output.c;
     assert!(maps.len() >= images * input.padded_len() && weights.len() >= 3 * tap_row);
     assert!(output.h <= input.h.div_ceil(stride) && output.w <= input.w.div_ceil(stride));
+    let pace = ahead.over(images * output.h);
     for image in 0..images {
         // SAFETY: windows of output pixels lie inside the padded map, and the lengths were checked.
         unsafe {
@@ -167,9 +167,8 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
                 h: output.h,
                 w: output.w,
                 channels: output.c,
-                ahead,
-                number: image,
-                sweeps: images,
+                pace,
+                first_step: image * output.h,
             };
             sweep.run(image, epilogue);
         }
@@ -193,9 +192,10 @@ pub(crate) fn convolve_strided_backward<V: Vector, E: Epilogue<V>>(
     let (grad, out) = (shape.output, shape.input_gradient());
     assert_eq!(shape.stride, 2);
     assert!(maps.len() >= images * grad.padded_len() && weights.len() >= 9 * grad.c * out.c);
+    let pace = ahead.over(images * grad.h);
     for image in 0..images {
         for y in 0..grad.h {
-            ahead.fetch::<V>(image * grad.h + y, images * grad.h);
+            pace.fetch::<V>(image * grad.h + y);
             for x in (0..grad.w).step_by(TILE) {
                 for c in (0..out.c).step_by(V::LANES) {
                     // SAFETY: the tile reads gradients (y .. y + 2, x .. x + 5), inside the padded map, and
@@ -303,9 +303,10 @@ unsafe fn sum_pixels<V: Vector, const P: usize, const Q: usize>(
     let taps = 3 * input.c;
     let chunks = output.h.div_ceil(ROWS);
     let strides = Strides { x_row: 1, x_step: shape.stride * input.c, w_step: output.c };
+    let pace = ahead.over(images * chunks);
     for image in 0..images {
         for first in (0..output.h).step_by(ROWS) {
-            ahead.fetch::<V>(image * chunks + first / ROWS, images * chunks);
+            pace.fetch::<V>(image * chunks + first / ROWS);
             for dy in 0..3 {
                 for k in (0..taps).step_by(P) {
                     for c in (0..output.c).step_by(Q * V::LANES) {

@@ -7,6 +7,8 @@
 
 /// Channels are padded to a multiple of this, the widest vector.
 pub(crate) const CHANNEL_BLOCK: usize = 16;
+/// Channels of an image.
+pub(crate) const IMAGE_CHANNELS: usize = 3;
 /// Height and width of a Winograd output tile.
 pub(crate) const TILE: usize = 4;
 

@@ -34,6 +34,7 @@
 //!   (`epilogue`): a map is written once, as the raw output of its convolution, and read where it is needed.
 //! - AVX-512, AVX2 with FMA, or plain Rust is chosen when the program runs (`simd`); the environment variable
 //!   `GPN_SIMD` (`avx512`, `avx2`, `portable`) forces one.
+//! - Threads are woken once per pass and spin from layer to layer (`crew`).
 //! - Buffers are allocated at the first batch of a size, in huge pages where there are any, and used again.
 //!
 //! # What it promises
@@ -51,6 +52,7 @@
 mod ahead;
 mod buffer;
 mod conv;
+mod crew;
 mod direct;
 mod epilogue;
 mod error;

@@ -1,14 +1,11 @@
 //! Work shared between threads so that the result does not depend on how many there are.
 //!
-//! A batch is cut into at most [`MOST_PARTS`] parts of consecutive images, by the size of the batch alone.
+//! A batch is cut into at most [`MOST_PARTS`] parts of consecutive images, by the sizes of batch and map alone.
 //! Each part is summed by one thread from its first image to its last, and the sums of the parts are added
-//! in order.
+//! in order. The threads are those of a [`crate::crew::Crew`].
 
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
-
-use rayon::prelude::*;
 
 /// Largest number of parts of a batch, and so of threads that can share one.
 pub(crate) const MOST_PARTS: usize = 32;
@@ -17,29 +14,23 @@ pub(crate) const MOST_PARTS: usize = 32;
 #[derive(Clone, Copy)]
 pub(crate) struct Parts {
     images: usize,
-    per_part: usize,
+    count: usize,
 }
 
 impl Parts {
-    pub(crate) fn of(images: usize) -> Parts {
-        Parts { images, per_part: images.div_ceil(MOST_PARTS).max(1) }
+    /// Parts of about `images_per_part` images, and at least two. Fewer, larger parts spare work that each part does
+    /// once; more can be shared among more threads.
+    pub(crate) fn of(images: usize, images_per_part: usize) -> Parts {
+        let count = (images / images_per_part.max(1)).clamp(images.min(2), MOST_PARTS);
+        Parts { images, count }
     }
     /// Number of parts.
     pub(crate) fn count(self) -> usize {
-        self.images.div_ceil(self.per_part)
+        self.count
     }
-    /// Images of a part.
+    /// Images of a part: as many as of any other, or one more.
     pub(crate) fn range(self, part: usize) -> Range<usize> {
-        part * self.per_part..((part + 1) * self.per_part).min(self.images)
-    }
-    /// Runs `work` once per part on the current rayon pool, each time with a worker of its own.
-    pub(crate) fn for_each<W: Send>(self, workers: &[Mutex<W>], work: impl Fn(usize, &mut W) + Sync) {
-        (0..self.count()).into_par_iter().with_max_len(1).for_each(|part| {
-            // A thread runs one part at a time, so the lock is free; it is there for the compiler.
-            let worker = rayon::current_thread_index().unwrap_or(0) % workers.len();
-            let mut worker = workers[worker].lock().unwrap_or_else(PoisonError::into_inner);
-            work(part, &mut worker);
-        });
+        part * self.images / self.count..(part + 1) * self.images / self.count
     }
 }
 
@@ -71,40 +62,20 @@ impl<'a, T> Shared<'a, T> {
     }
 }
 
-/// Adds the rows of `parts` (each `out.len()` values) in order.
-pub(crate) fn sum_parts(parts: &[f32], out: &mut [f32]) {
-    const CHUNK: usize = 4096;
-    let len = out.len();
-    out.par_chunks_mut(CHUNK).enumerate().for_each(|(i, chunk)| {
-        chunk.fill(0.0);
-        for row in parts.chunks_exact(len) {
-            for (sum, value) in chunk.iter_mut().zip(&row[i * CHUNK..]) {
-                *sum += value;
-            }
-        }
-    });
-}
-
 #[cfg(test)]
-#[allow(clippy::float_cmp, reason = "these values are exact")]
 mod tests {
     use super::*;
 
     #[test]
     fn parts_cover_the_batch_once() {
         for images in [0, 1, 2, 10, 31, 32, 33, 50, 128, 1000] {
-            let parts = Parts::of(images);
-            assert!(parts.count() <= MOST_PARTS);
-            let covered: Vec<usize> = (0..parts.count()).flat_map(|p| parts.range(p)).collect();
-            assert_eq!(covered, (0..images).collect::<Vec<_>>());
+            for per_part in [1, 4, 8] {
+                let parts = Parts::of(images, per_part);
+                assert!(parts.count() <= MOST_PARTS && parts.count() >= images.min(2));
+                let covered: Vec<usize> = (0..parts.count()).flat_map(|p| parts.range(p)).collect();
+                assert_eq!(covered, (0..images).collect::<Vec<_>>());
+                assert!((0..parts.count()).all(|p| !parts.range(p).is_empty()));
+            }
         }
-    }
-
-    #[test]
-    fn sums_go_in_order() {
-        let parts: Vec<f32> = (0..3 * 5000).map(|i| i as f32).collect();
-        let mut out = vec![0.0; 5000];
-        sum_parts(&parts, &mut out);
-        assert_eq!(out[4999], 4999.0 + 9999.0 + 14999.0);
     }
 }

@@ -2,18 +2,20 @@
 //! from what the batch keeps, so that normalised, activated and pooled maps are never written to memory.
 
 use crate::epilogue::{is_streamable, load_window};
-use crate::geometry::Map;
+use crate::geometry::{CHANNEL_BLOCK, IMAGE_CHANNELS, Map};
 use crate::norm::{BatchNorm, BatchNormGradient};
 use crate::simd::{Kernel, Vector};
 
-/// Copies an image `[channels, h, w]` into a padded map with the channels of a pixel together.
+/// Copies an image `[3, h, w]` into a padded map with the channels of a pixel together.
 pub(crate) fn image(map: Map, image: &[f32], out: &mut [f32]) {
-    for (c, plane) in image.chunks_exact(map.h * map.w).enumerate() {
-        for (y, row) in plane.chunks_exact(map.w).enumerate() {
-            let at = map.padded_at(y, 0) + c;
-            for (x, &value) in row.iter().enumerate() {
-                out[at + x * map.c] = value;
-            }
+    let (red, others) = image.split_at(map.h * map.w);
+    let (green, blue) = others.split_at(map.h * map.w);
+    let rows = red.chunks_exact(map.w).zip(green.chunks_exact(map.w)).zip(blue.chunks_exact(map.w));
+    for (y, ((red, green), blue)) in rows.enumerate() {
+        let at = map.padded_at(y, 0);
+        let (pixels, _) = out[at..at + map.w * IMAGE_CHANNELS].as_chunks_mut::<IMAGE_CHANNELS>();
+        for (((pixel, &red), &green), &blue) in pixels.iter_mut().zip(red).zip(green).zip(blue) {
+            *pixel = [red, green, blue];
         }
     }
 }
@@ -254,35 +256,49 @@ impl Kernel for PoolNormBackward<'_> {
 /// Side of the average pooling window at the end of the ResNets.
 pub(crate) const AVERAGE_POOL: usize = 8;
 
+/// The windows of a map that are averaged: number, first row and first column of each.
+fn windows(map: Map) -> impl Iterator<Item = (usize, usize, usize)> {
+    let (h, w) = (map.h / AVERAGE_POOL, map.w / AVERAGE_POOL);
+    (0..h * w).map(move |window| (window, window / w * AVERAGE_POOL, window % w * AVERAGE_POOL))
+}
+
 /// Averages 8x8 windows of a padded map into an embedding `[channels, h / 8, w / 8]`.
 pub(crate) fn average_pool(map: Map, padded: &[f32], embedding: &mut [f32]) {
-    let (h, w) = (map.h / AVERAGE_POOL, map.w / AVERAGE_POOL);
-    embedding.fill(0.0);
-    for y in 0..h * AVERAGE_POOL {
-        for x in 0..w * AVERAGE_POOL {
-            let pixel = &padded[map.padded_at(y, x)..][..map.c];
-            let at = y / AVERAGE_POOL * w + x / AVERAGE_POOL;
-            for (sum, value) in embedding[at..].iter_mut().step_by(h * w).zip(pixel) {
-                *sum += value;
+    let area = (AVERAGE_POOL * AVERAGE_POOL) as f32;
+    let count = embedding.len() / map.c;
+    for (window, top, left) in windows(map) {
+        for c in (0..map.c).step_by(CHANNEL_BLOCK) {
+            let mut sums = [0.0; CHANNEL_BLOCK];
+            for y in top..top + AVERAGE_POOL {
+                for x in left..left + AVERAGE_POOL {
+                    let pixel = &padded[map.padded_at(y, x) + c..][..CHANNEL_BLOCK];
+                    for (sum, value) in sums.iter_mut().zip(pixel) {
+                        *sum += value;
+                    }
+                }
+            }
+            for (channel, sum) in sums.iter().enumerate() {
+                embedding[(c + channel) * count + window] = sum / area;
             }
         }
-    }
-    for value in embedding {
-        *value /= (AVERAGE_POOL * AVERAGE_POOL) as f32;
     }
 }
 
 /// The transpose of [`average_pool`]: spreads the gradient of an embedding over a dense map.
 pub(crate) fn spread_average(map: Map, embedding: &[f32], dense: &mut [f32]) {
-    let (h, w) = (map.h / AVERAGE_POOL, map.w / AVERAGE_POOL);
     let area = (AVERAGE_POOL * AVERAGE_POOL) as f32;
+    let count = embedding.len() / map.c;
     dense.fill(0.0);
-    for y in 0..h * AVERAGE_POOL {
-        for x in 0..w * AVERAGE_POOL {
-            let at = y / AVERAGE_POOL * w + x / AVERAGE_POOL;
-            let pixel = &mut dense[map.at(y, x)..][..map.c];
-            for (value, gradient) in pixel.iter_mut().zip(embedding[at..].iter().step_by(h * w)) {
-                *value = gradient / area;
+    for (window, top, left) in windows(map) {
+        for c in (0..map.c).step_by(CHANNEL_BLOCK) {
+            let mut shares = [0.0; CHANNEL_BLOCK];
+            for (channel, share) in shares.iter_mut().enumerate() {
+                *share = embedding[(c + channel) * count + window] / area;
+            }
+            for y in top..top + AVERAGE_POOL {
+                for x in left..left + AVERAGE_POOL {
+                    dense[map.at(y, x) + c..][..CHANNEL_BLOCK].copy_from_slice(&shares);
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! From PyTorch's weight order (output, input, row, column) to the order the kernels read, and back.
+//! From PyTorch's weight order (output, input, row, column) to the order the kernels read.
 
 use crate::geometry::{ConvShape, padded_channels};
 
@@ -37,18 +37,6 @@ fn pack_transposed(shape: &ConvShape, weights: &[f32], order: [usize; 9], out: &
         for (i, taps) in of_output.chunks_exact(9).enumerate() {
             for (place, &tap) in order.iter().enumerate() {
                 out[(place * co + o) * ci + i] = taps[tap];
-            }
-        }
-    }
-}
-
-/// The inverse of [`pack_forward`], for gradients.
-pub(crate) fn unpack(shape: &ConvShape, packed: &[f32], out: &mut [f32]) {
-    let (ci, co) = (shape.input.c, shape.output.c);
-    for (o, of_output) in out.chunks_exact_mut(9 * shape.in_channels).enumerate() {
-        for (i, taps) in of_output.chunks_exact_mut(9).enumerate() {
-            for (tap, w) in taps.iter_mut().enumerate() {
-                *w = packed[(tap * ci + i) * co + o];
             }
         }
     }

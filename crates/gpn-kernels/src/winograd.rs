@@ -27,7 +27,7 @@ pub(crate) struct Workspace<'a> {
 /// Number of tiles that are transformed and multiplied together, for maps of at most `channels` channels:
 /// few enough that inputs, outputs and weights leave room in the second cache for the maps of the next image.
 pub(crate) fn tiles_per_block(channels: usize) -> usize {
-    (512 / channels).clamp(16, 64)
+    if channels > 32 { 24 } else { 512 / channels }
 }
 
 /// Length of each half of a [`Workspace`] for maps of at most `channels` channels.
@@ -43,7 +43,7 @@ struct TileGrid {
     columns: usize,
     per_image: usize,
     total: usize,
-    /// Tiles per block, evened out over the blocks.
+    /// Tiles per block, evened out over the blocks and filling register tiles.
     block: usize,
 }
 
@@ -51,17 +51,46 @@ impl TileGrid {
     fn new(map: Map, images: usize, channels: usize) -> Self {
         let (rows, columns) = map.tiles();
         let total = images * rows * columns;
-        let blocks = total.div_ceil(tiles_per_block(channels));
-        TileGrid { map, columns, per_image: rows * columns, total, block: total.div_ceil(blocks.max(1)) }
+        let most = tiles_per_block(channels);
+        let even = total.div_ceil(total.div_ceil(most).max(1));
+        let block = even.next_multiple_of(8).min(most).min(total);
+        TileGrid { map, columns, per_image: rows * columns, total, block }
     }
     fn blocks(&self) -> usize {
         self.total.div_ceil(self.block)
     }
-    /// Image, first row and first column of a tile.
+    /// Image, first row and first column of the tiles from `begin` on.
     #[inline(always)]
-    fn corner(&self, tile: usize) -> (usize, usize, usize) {
-        let (image, rest) = (tile / self.per_image, tile % self.per_image);
-        (image, rest / self.columns * TILE, rest % self.columns * TILE)
+    fn corners(&self, begin: usize) -> Corners {
+        let (image, rest) = (begin / self.per_image, begin % self.per_image);
+        Corners {
+            next: (image, rest / self.columns * TILE, rest % self.columns * TILE),
+            end: (self.per_image / self.columns * TILE, self.columns * TILE),
+        }
+    }
+}
+
+/// Walks from tile to tile without a division for each.
+struct Corners {
+    next: (usize, usize, usize),
+    /// Rows and columns of an image, in whole tiles.
+    end: (usize, usize),
+}
+
+impl Iterator for Corners {
+    type Item = (usize, usize, usize);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (image, y, x) = self.next;
+        self.next = if x + TILE < self.end.1 {
+            (image, y, x + TILE)
+        } else if y + TILE < self.end.0 {
+            (image, y + TILE, 0)
+        } else {
+            (image + 1, 0, 0)
+        };
+        Some((image, y, x))
     }
 }
 
@@ -70,7 +99,7 @@ impl TileGrid {
 const PRECISE_RUN: usize = 8;
 
 /// 3x3 convolution with stride 1 of `images` padded maps. `weights`: `[36][input.c][output.c]`, transformed.
-/// Forward, where a ReLU will gate the outputs, sums are taken in [`PRECISE_RUN`]s.
+/// Where the epilogue asks for it, sums are taken in [`PRECISE_RUN`]s.
 #[inline(always)]
 pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     input: Map,
@@ -81,13 +110,15 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     work: &mut Workspace<'_>,
     epilogue: &mut E,
 ) {
-    let run = if E::IS_BACKWARD { input.c } else { PRECISE_RUN };
+    let run = if E::IS_PRECISE { PRECISE_RUN } else { input.c };
     let channels = input.c.max(output.c);
     assert!(output.h == input.h && output.w == input.w);
     assert!(maps.len() >= images * input.padded_len() && weights.len() >= PLACES * input.c * output.c);
     assert!(work.first.len() >= workspace_len(channels) && work.second.len() >= workspace_len(channels));
     let grid = TileGrid::new(input, images, channels);
     let (in_place, out_place) = (grid.block * input.c + PLACE_GAP, grid.block * output.c + PLACE_GAP);
+    let pace = work.ahead.over(grid.blocks() * PLACES);
+    let mut step = 0;
     for begin in (0..grid.total).step_by(grid.block) {
         let tiles = grid.block.min(grid.total - begin);
         // SAFETY: tiles lie inside the padded maps; a block's tiles fit the work space, checked above.
@@ -95,14 +126,14 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
             let block = (&grid, begin, tiles);
             transform_tiles::<V, OfInputs, 6>(block, maps, 0, work.first, in_place);
             for place in 0..PLACES {
-                work.ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
+                pace.fetch::<V>(step);
+                step += 1;
                 let x = work.first.as_ptr().add(place * in_place);
                 let w = weights.as_ptr().add(place * input.c * output.c);
                 let y = work.second.as_mut_ptr().add(place * out_place);
                 multiply::<V>((x, w, y), tiles, (input.c, output.c), run);
             }
-            for i in 0..tiles {
-                let (image, y, x) = grid.corner(begin + i);
+            for (i, (image, y, x)) in grid.corners(begin).take(tiles).enumerate() {
                 let rows = TILE.min(output.h - y);
                 let pixels = TILE.min(output.w - x);
                 for c in (0..output.c).step_by(V::LANES) {
@@ -140,6 +171,8 @@ pub(crate) fn weight_gradient<V: Vector>(
     let grid = TileGrid::new(input, images, channels);
     let out_grid = TileGrid { map: output, ..grid };
     let (in_place, out_place) = (grid.block * input.c + PLACE_GAP, grid.block * output.c + PLACE_GAP);
+    let pace = work.ahead.over(grid.blocks() * PLACES);
+    let mut step = 0;
     for begin in (0..grid.total).step_by(grid.block) {
         let tiles = grid.block.min(grid.total - begin);
         // SAFETY: as in `convolve`.
@@ -150,7 +183,8 @@ pub(crate) fn weight_gradient<V: Vector>(
             let corner = output.padded_at(0, 0);
             transform_tiles::<V, OfGradients, 4>(out_block, gradients, corner, work.second, out_place);
             for place in 0..PLACES {
-                work.ahead.fetch::<V>(begin / grid.block * PLACES + place, grid.blocks() * PLACES);
+                pace.fetch::<V>(step);
+                step += 1;
                 let product = TransposedProduct {
                     x: work.first.as_ptr().add(place * in_place),
                     y: work.second.as_ptr().add(place * out_place),
@@ -292,8 +326,7 @@ unsafe fn transform_tiles<V: Vector, T: Transform<N>, const N: usize>(
     place: usize,
 ) {
     let map = grid.map;
-    for i in 0..tiles {
-        let (image, y, x) = grid.corner(begin + i);
+    for (i, (image, y, x)) in grid.corners(begin).take(tiles).enumerate() {
         let first = image * map.padded_len() + y * map.padded_row() + x * map.c + corner;
         for c in (0..map.c).step_by(V::LANES) {
             // SAFETY: the caller's promise.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gpn_kernels::linear;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ModelError, Result};
@@ -83,25 +84,34 @@ impl Adam {
         }
         let AdamConfig { beta1, beta2, epsilon, weight_decay } = self.config;
         let kernel = linear::Adam { learning_rate, beta1, beta2, epsilon, weight_decay };
-        for update in updates {
-            let len = update.parameter.len();
+        for update in &*updates {
             if !self.moments.contains_key(update.name) {
-                self.moments.insert(update.name.into(), Moments::new(update.shape, len));
+                let moments = Moments::new(update.shape, update.parameter.len());
+                self.moments.insert(update.name.into(), moments);
             }
-            // invariant: the entry is there, inserted above where it was missing.
-            let moments = self.moments.get_mut(update.name).expect("just inserted");
-            if moments.mean.len() != len {
+        }
+        let mut by_name: BTreeMap<&str, &mut Update<'_>> =
+            updates.iter_mut().map(|update| (update.name, update)).collect();
+        let tensors: Vec<(&mut Moments, &mut Update<'_>)> = self
+            .moments
+            .iter_mut()
+            .filter_map(|(name, moments)| Some((moments, by_name.remove(name.as_str())?)))
+            .collect();
+        for (moments, update) in &tensors {
+            if moments.mean.len() != update.parameter.len() {
                 return Err(ModelError::WrongLength {
                     what: "parameter of an optimiser step",
                     expected: format!("{} as in the steps before ({})", moments.mean.len(), update.name),
-                    got: len,
+                    got: update.parameter.len(),
                 });
             }
+        }
+        // Many tensors are small: threads share the list of them rather than each one.
+        tensors.into_par_iter().try_for_each(|(moments, update)| {
             moments.step += 1;
             let Moments { step, mean, square, .. } = moments;
-            kernel.step(*step, update.parameter, update.gradient, mean, square)?;
-        }
-        Ok(())
+            Ok(kernel.step(*step, update.parameter, update.gradient, mean, square)?)
+        })
     }
 
     /// Moments and step counts as named tensors, for a checkpoint: `NAME.exp_avg`, `NAME.exp_avg_sq`, `NAME.step`.
@@ -166,9 +176,8 @@ fn check(update: &Update<'_>, episode: u64) -> Result<()> {
             got: update.gradient.len(),
         });
     }
-    // 0 * g is 0 unless g is NaN or infinite: a sum that the compiler turns into vector instructions.
-    if update.gradient.chunks(16).map(|chunk| chunk.iter().map(|g| 0.0 * g).sum::<f32>()).sum::<f32>() == 0.0
-    {
+    // Without an early end, the compiler turns the search into vector instructions.
+    if !update.gradient.iter().fold(false, |is_bad, g| is_bad | !g.is_finite()) {
         return Ok(());
     }
     let element = update.gradient.iter().position(|g| !g.is_finite()).unwrap_or(0);

@@ -55,6 +55,10 @@ impl Adam {
             epsilon: self.epsilon as f32,
         };
         let simd = Simd::chosen();
+        if params.len() <= CHUNK {
+            simd.run(Update { factors, params, grads, first, second });
+            return Ok(());
+        }
         let chunks = params.par_chunks_mut(CHUNK).zip(grads.par_chunks(CHUNK));
         let moments = first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK));
         chunks.zip(moments).for_each(|((params, grads), (first, second))| {

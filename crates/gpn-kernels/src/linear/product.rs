@@ -38,6 +38,9 @@ impl Product<'_> {
         assert!(self.steps == 0 || self.b.len() >= self.steps * self.columns);
         assert!(self.steps == 0 || self.a.len() > (rows - 1) * self.a_row + (self.steps - 1) * self.a_step);
         let simd = Simd::chosen();
+        if rows <= ROWS_PER_TASK {
+            return simd.run(Rows { product: self, first: 0, out: c });
+        }
         c.par_chunks_mut(ROWS_PER_TASK * self.columns).enumerate().for_each(|(task, out)| {
             simd.run(Rows { product: self, first: task * ROWS_PER_TASK, out });
         });
@@ -96,6 +99,9 @@ impl Rows<'_> {
     #[inline(always)]
     fn last_columns(&mut self, begin: usize, rows: usize) {
         let p = self.product;
+        if begin == p.columns {
+            return;
+        }
         for i in 0..rows {
             let out = &mut self.out[i * p.columns + begin..(i + 1) * p.columns];
             out.fill(0.0);

@@ -1,18 +1,20 @@
 //! Backward pass through the last forward pass.
 
 use super::batch::{Batch, of};
-use super::plan::{IMAGE_CHANNELS, Source, Tail};
-use super::worker::{group_size, workspace};
+use super::plan::{Source, Tail};
+use super::worker::{Worker, group_size, groups, workspace};
 use super::{Network, total};
 use crate::ahead::Ahead;
 use crate::buffer::Buffer;
-use crate::conv::{Convolve, Direction, Feed, FinishWeightGradient, Output, PackWeights, WeightGradient};
+use crate::conv::{
+    Convolve, Direction, Feed, FinishWeightGradient, Output, SumWeightGradient, WeightGradient,
+};
+use crate::crew::Crew;
 use crate::epilogue::{ChannelSums, ShortcutGradient, ThroughPool, ThroughRelu, ToImages};
 use crate::error::{KernelError, check_len};
-use crate::geometry::Map;
-use crate::parallel::{MOST_PARTS, Parts, Shared, sum_parts};
+use crate::geometry::{CHANNEL_BLOCK, IMAGE_CHANNELS, Map};
+use crate::parallel::{MOST_PARTS, Parts, Shared};
 use crate::prologue::{self, NormBackward, PoolNormBackward};
-use crate::weights;
 
 impl Network {
     /// Gradients of the last [`Network::forward`], in its mode.
@@ -26,7 +28,7 @@ impl Network {
         params: &[&[f32]],
         grad_embeddings: &[f32],
         grads: &mut [Vec<f32>],
-        mut grad_images: Option<&mut [f32]>,
+        grad_images: Option<&mut [f32]>,
     ) -> Result<(), KernelError> {
         let n = self.last_batch.ok_or(KernelError::NoForward)?;
         Self::check_tensors(&self.plan.parameters, params, "parameters")?;
@@ -41,40 +43,46 @@ impl Network {
             }
             return Ok(());
         }
-        self.prepare_workers();
         for l in 0..self.plan.layers.len() {
             self.gradients[l % 3].reserve(n * self.gradient_map(l).len());
         }
         let largest = self.plan.layers.iter().map(|l| 9 * l.shape.input.c * l.shape.output.c).max();
-        self.gradient.reserve(largest.unwrap_or(0));
         self.part_gradients.reserve(MOST_PARTS * largest.unwrap_or(0));
+        self.with_crew(|net, crew| net.backward_layers(crew, params, n, grad_embeddings, grads, grad_images));
+        Ok(())
+    }
 
-        self.backward_tail(n, grad_embeddings);
+    fn backward_layers(
+        &mut self,
+        crew: &Crew<'_, Worker>,
+        params: &[&[f32]],
+        n: usize,
+        grad_embeddings: &[f32],
+        grads: &mut [Vec<f32>],
+        mut grad_images: Option<&mut [f32]>,
+    ) {
+        // The first layer's weights lead to the images only.
+        let first = usize::from(grad_images.is_none());
+        self.pack(crew, first, Direction::Backward, false, params, None);
+        let mut summed = self.backward_tail(crew, n, grad_embeddings);
         for l in (0..self.plan.layers.len()).rev() {
             let shape = self.plan.layers[l].shape;
             let sums = &mut self.sums[..2 * shape.output.c];
-            total(&self.part_sums[..Parts::of(n).count() * 2 * shape.output.c], sums);
+            total(&self.part_sums[..summed.count() * 2 * shape.output.c], sums);
             // invariant: `check_tensors` found three tensors per layer.
             let [weight, gamma, beta] = &mut grads[3 * l..3 * l + 3] else { unreachable!() };
             self.norms[l].backward(sums, &mut self.form, gamma, beta);
-            if l > 0 || grad_images.is_some() {
-                self.simd.run(PackWeights {
-                    shape: &shape,
-                    direction: Direction::Backward,
-                    exact: false,
-                    weights: params[3 * l],
-                    scale: None,
-                    plain: &mut self.plain,
-                    out: &mut self.packed[l],
-                });
-            }
-            self.backward_layer(l, n, grad_images.as_deref_mut());
-            let len = 9 * shape.input.c * shape.output.c;
-            let sum = &mut self.gradient[..len];
-            sum_parts(&self.part_gradients[..Parts::of(n).count() * len], sum);
-            weights::unpack(&shape, sum, weight);
+            summed = self.backward_layer(crew, l, n, grad_images.as_deref_mut());
+            let parts = &self.part_gradients[..summed.count() * 9 * shape.input.c * shape.output.c];
+            let of_block = CHANNEL_BLOCK * 9 * shape.in_channels;
+            let blocks = Shared::new(weight, 1);
+            crew.for_each(shape.out_channels.div_ceil(CHANNEL_BLOCK), |block, _| {
+                let end = ((block + 1) * of_block).min(9 * shape.in_channels * shape.out_channels);
+                // SAFETY: every block is asked for once.
+                let out = unsafe { blocks.items(block * of_block..end) };
+                self.simd.run(SumWeightGradient { shape: &shape, parts, block, out });
+            });
         }
-        Ok(())
     }
 
     /// The map in which the gradient of layer `l`'s batch norm is kept: that of whatever reads its output.
@@ -82,8 +90,8 @@ impl Network {
         self.plan.layers.get(l + 1).map_or(self.plan.tail_map, |next| next.shape.input)
     }
 
-    /// Gradient of the last batch norm.
-    fn backward_tail(&mut self, n: usize, grad_embeddings: &[f32]) {
+    /// Gradient of the last batch norm. Returns the parts whose channel sums it left.
+    fn backward_tail(&mut self, crew: &Crew<'_, Worker>, n: usize, grad_embeddings: &[f32]) -> Parts {
         let plan = &self.plan;
         let last = plan.layers.len() - 1;
         let (map, raw_map) = (plan.tail_map, plan.layers[last].shape.output);
@@ -92,8 +100,8 @@ impl Network {
         let sums = Shared::new(&mut self.part_sums, 2 * map.c);
         let batch = Batch::new(self.simd, plan, &self.images, &self.raw, &self.kept, &self.norms);
         let (simd, norm, raw) = (self.simd, &self.norms[last], &self.raw[last]);
-        let parts = Parts::of(n);
-        parts.for_each(&self.workers, |part, worker| {
+        let parts = Parts::of(n, 1);
+        crew.for_each(parts.count(), |part, worker| {
             // SAFETY: every part and every image is asked for once.
             let sums = unsafe { sums.items(part..part + 1) };
             sums.fill(0.0);
@@ -130,10 +138,19 @@ impl Network {
                 simd.run(Feed { dense, map, output });
             }
         });
+        parts
     }
 
-    /// Gradient of the weights of layer `l`, and of the batch norm before it (or of the images).
-    fn backward_layer(&mut self, l: usize, n: usize, grad_images: Option<&mut [f32]>) {
+    /// Gradient of the weights of layer `l`, and of the batch norm before it (or of the images). Returns the parts
+    /// that it left sums of.
+    fn backward_layer(
+        &mut self,
+        crew: &Crew<'_, Worker>,
+        l: usize,
+        n: usize,
+        grad_images: Option<&mut [f32]>,
+    ) -> Parts {
+        let parts = self.parts(l, n);
         let plan = &self.plan;
         let layer = &plan.layers[l];
         let shape = layer.shape;
@@ -152,17 +169,15 @@ impl Network {
         let part_gradients = Shared::new(&mut self.part_gradients[..], weight_len);
         let batch = Batch::new(self.simd, plan, &self.images, &self.raw, &self.kept, &self.norms);
         let (simd, norms, form, weights) = (self.simd, &self.norms, &self.form, &self.packed[l]);
-        let parts = Parts::of(n);
-        parts.for_each(&self.workers, |part, worker| {
+        crew.for_each(parts.count(), |part, worker| {
             // SAFETY: every part and every image is asked for once.
             let sums = unsafe { sums.items(part..part + 1) };
             sums.fill(0.0);
             let range = parts.range(part);
             let [input_pads, gradient_pads] = &mut worker.pads;
             let (inputs, output_gradients) = (&mut input_pads[input_pad], &mut gradient_pads[output_pad]);
-            for first in range.clone().step_by(group_size(input)) {
-                let group = first..(first + group_size(input)).min(range.end);
-                let images = group.len();
+            for group in groups(&range, group_size(input)) {
+                let (first, images) = (group.start, group.len());
                 let next = group.end..(group.end + images).min(n);
                 let maps = inputs.chunks_exact_mut(input.padded_len());
                 let gradient_maps = output_gradients.chunks_exact_mut(output.padded_len());
@@ -235,5 +250,6 @@ impl Network {
             });
         });
         self.gradients[(l + 2) % 3] = before;
+        parts
     }
 }

@@ -2,9 +2,10 @@
 
 use super::batch::Batch;
 use super::plan::{Source, Tail};
-use super::worker::{group_size, workspace};
+use super::worker::{Worker, group_size, groups, workspace};
 use super::{Mode, Network, total};
-use crate::conv::{Convolve, Direction, Output, PackWeights};
+use crate::conv::{Convolve, Direction, Output};
+use crate::crew::Crew;
 use crate::epilogue::{ChannelSums, KeepWithSums};
 use crate::error::KernelError;
 use crate::norm::{centre, sums_of_maps};
@@ -34,7 +35,6 @@ impl Network {
         if n == 0 {
             return Ok(());
         }
-        self.prepare_workers();
         self.images.reserve(images.len());
         self.images[..images.len()].copy_from_slice(images);
         for (raw, layer) in self.raw.iter_mut().zip(&self.plan.layers) {
@@ -43,28 +43,34 @@ impl Network {
         for (kept, map) in self.kept.iter_mut().zip(&self.plan.kept) {
             kept.reserve(n * map.len());
         }
+        self.with_crew(|net, crew| net.forward_layers(crew, mode, params, buffers, n, embeddings));
+        Ok(())
+    }
+
+    fn forward_layers(
+        &mut self,
+        crew: &Crew<'_, Worker>,
+        mode: Mode,
+        params: &[&[f32]],
+        buffers: &mut [Vec<f32>],
+        n: usize,
+        embeddings: &mut [f32],
+    ) {
+        self.pack(crew, 0, Direction::Forward, is_exact(n), params, None);
         for l in 0..self.plan.layers.len() {
-            self.simd.run(PackWeights {
-                shape: &self.plan.layers[l].shape,
-                direction: Direction::Forward,
-                exact: is_exact(n),
-                weights: params[3 * l],
-                scale: None,
-                plain: &mut self.plain,
-                out: &mut self.packed[l],
-            });
-            self.forward_layer(l, n);
+            self.forward_layer(crew, l, n);
             let map = self.plan.layers[l].shape.output;
             let gamma_beta = (params[3 * l + 1], params[3 * l + 2]);
             // invariant: `check_tensors` found two buffers per layer.
             let [mean, var] = &mut buffers[2 * l..2 * l + 2] else { unreachable!() };
             if mode == Mode::Train {
+                let parts = self.parts(l, n).count();
                 let sums = &mut self.sums[..2 * map.c];
                 let count = n * map.h * map.w;
                 if is_exact(n) {
                     sums_of_maps(&self.raw[l][..n * map.len()], sums);
                 } else {
-                    total(&self.part_sums[..Parts::of(n).count() * 2 * map.c], sums);
+                    total(&self.part_sums[..parts * 2 * map.c], sums);
                     centre(sums, count);
                 }
                 self.norms[l].set_from_batch(gamma_beta, sums, count, mean, var);
@@ -72,13 +78,12 @@ impl Network {
                 self.norms[l].set_from_running(gamma_beta, mean, var, map.c);
             }
         }
-        self.forward_tail(n, embeddings);
-        Ok(())
+        self.forward_tail(crew, n, embeddings);
     }
 
     /// Input, convolution and channel sums of one layer.
-    fn forward_layer(&mut self, l: usize, n: usize) {
-        let parts = Parts::of(n);
+    fn forward_layer(&mut self, crew: &Crew<'_, Worker>, l: usize, n: usize) {
+        let parts = self.parts(l, n);
         let layer = &self.plan.layers[l];
         let (input, output) = (layer.shape.input, layer.shape.output);
         let pad = self.index.of(input);
@@ -95,13 +100,11 @@ impl Network {
         let sums = Shared::new(&mut self.part_sums, 2 * output.c);
         let batch = Batch::new(self.simd, &self.plan, &self.images, before, kept, &self.norms);
         let (simd, weights, exact) = (self.simd, &self.packed[l], is_exact(n));
-        parts.for_each(&self.workers, |part, worker| {
+        crew.for_each(parts.count(), |part, worker| {
             // SAFETY: every part and every image is asked for once.
             let sums = unsafe { sums.items(part..part + 1) };
             sums.fill(0.0);
-            let range = parts.range(part);
-            for first in range.clone().step_by(group_size(input)) {
-                let group = first..(first + group_size(input)).min(range.end);
+            for group in groups(&parts.range(part), group_size(input)) {
                 let images = group.len();
                 let next = group.end..(group.end + images).min(n);
                 let maps = &mut worker.pads[0][pad];
@@ -126,13 +129,13 @@ impl Network {
         });
     }
 
-    fn forward_tail(&mut self, n: usize, embeddings: &mut [f32]) {
+    fn forward_tail(&mut self, crew: &Crew<'_, Worker>, n: usize, embeddings: &mut [f32]) {
         let plan = &self.plan;
         let pad = self.index.of(plan.tail_map);
         let embeddings = Shared::new(embeddings, plan.embedding_len());
         let batch = Batch::new(self.simd, plan, &self.images, &self.raw, &self.kept, &self.norms);
-        let parts = Parts::of(n);
-        parts.for_each(&self.workers, |part, worker| {
+        let parts = Parts::of(n, 1);
+        crew.for_each(parts.count(), |part, worker| {
             for image in parts.range(part) {
                 let map = &mut worker.pads[0][pad];
                 batch.fill(plan.tail_source, plan.layers.len(), plan.tail_map, image, map, None);

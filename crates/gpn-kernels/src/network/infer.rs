@@ -7,7 +7,8 @@ use super::plan::Source;
 use super::worker::{Worker, workspace};
 use crate::ahead::Ahead;
 use crate::buffer::Buffer;
-use crate::conv::{Convolve, Direction, Output, PackWeights};
+use crate::conv::{Convolve, Direction, Output};
+use crate::crew::Crew;
 use crate::epilogue::{BiasRelu, Keep, Shortcut};
 use crate::error::KernelError;
 use crate::parallel::{Parts, Shared};
@@ -28,30 +29,30 @@ impl Network {
         Self::check_tensors(&self.plan.parameters, params, "parameters")?;
         Self::check_tensors(&self.plan.buffers, buffers, "buffers")?;
         self.check_batch(images.len(), n, embeddings.len())?;
-        self.prepare_workers();
         for (l, layer) in self.plan.layers.iter().enumerate() {
-            let norm = &mut self.folded[l];
             let gamma_beta = (params[3 * l + 1], params[3 * l + 2]);
-            norm.set_from_running(gamma_beta, &buffers[2 * l], &buffers[2 * l + 1], layer.shape.output.c);
-            self.simd.run(PackWeights {
-                shape: &layer.shape,
-                direction: Direction::Forward,
-                exact: false,
-                weights: params[3 * l],
-                scale: Some(&norm.scale),
-                plain: &mut self.plain,
-                out: &mut self.packed[l],
-            });
+            let (mean, var) = (&buffers[2 * l], &buffers[2 * l + 1]);
+            self.folded[l].set_from_running(gamma_beta, mean, var, layer.shape.output.c);
         }
-        let parts = Parts::of(n);
-        let (image_len, embedding_len) = (self.image_len(), self.embedding_len());
-        let embeddings = Shared::new(embeddings, embedding_len);
+        self.with_crew(|net, crew| {
+            let folded = std::mem::take(&mut net.folded);
+            net.pack(crew, 0, Direction::Forward, false, params, Some(&folded));
+            net.folded = folded;
+            net.infer_all(crew, images, n, embeddings);
+        });
+        Ok(())
+    }
+
+    fn infer_all(&self, crew: &Crew<'_, Worker>, images: &[f32], n: usize, embeddings: &mut [f32]) {
+        let together = self.index.inference_group();
+        let parts = Parts::of(n, together);
+        let embeddings = Shared::new(embeddings, self.embedding_len());
         let tail_pad = self.index.of(self.plan.tail_map);
-        parts.for_each(&self.workers, |part, worker| {
+        crew.for_each(parts.count(), |part, worker| {
             let range = parts.range(part);
-            for first in range.clone().step_by(self.index.inference_group()) {
-                let group = first..(first + self.index.inference_group()).min(range.end);
-                self.infer_group(&images[first * image_len..], group.len(), worker);
+            for first in range.clone().step_by(together) {
+                let group = first..(first + together).min(range.end);
+                self.infer_group(&images[first * self.image_len()..], group.len(), worker);
                 let map = self.plan.tail_map;
                 let maps = worker.pads[0][tail_pad].chunks_exact(map.padded_len());
                 for (image, map) in group.zip(maps) {
@@ -60,7 +61,6 @@ impl Network {
                 }
             }
         });
-        Ok(())
     }
 
     /// Takes a group of images from the first layer to the tail's padded map. Block inputs live in the first

@@ -12,13 +12,15 @@ use std::sync::Mutex;
 pub use plan::{Architecture, TensorInfo};
 
 use crate::buffer::Buffer;
-use crate::conv::PackWeights;
+use crate::conv::{Direction, PackWeights};
+use crate::crew::Crew;
 use crate::error::{KernelError, check_len};
+use crate::geometry::IMAGE_CHANNELS;
 use crate::norm::{BatchNorm, BatchNormGradient};
-use crate::parallel::MOST_PARTS;
+use crate::parallel::{MOST_PARTS, Parts, Shared};
 use crate::simd::Simd;
-use plan::{IMAGE_CHANNELS, Plan};
-use worker::{PadIndex, Worker};
+use plan::Plan;
+use worker::{PadIndex, Worker, group_size};
 
 /// Which statistics batch norm uses in [`Network::forward`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,9 +42,8 @@ pub struct Network {
     height: usize,
     width: usize,
     workers: Vec<Mutex<Worker>>,
-    /// Packed weights of each layer, and work space to pack them in.
+    /// Packed weights of each layer.
     packed: Vec<Buffer>,
-    plain: Buffer,
     /// What forward keeps for backward: the images, the raw output of each convolution, block outputs.
     images: Buffer,
     raw: Vec<Buffer>,
@@ -60,9 +61,8 @@ pub struct Network {
     /// Channel sums of each part of the batch, and their total.
     part_sums: Vec<f64>,
     sums: Vec<f64>,
-    /// Weight gradient of each part, and their sum.
+    /// Weight gradient of each part.
     part_gradients: Buffer,
-    gradient: Buffer,
 }
 
 impl Network {
@@ -79,7 +79,6 @@ impl Network {
         simd: Simd,
     ) -> Result<Network, KernelError> {
         let plan = Plan::new(architecture, height, width)?;
-        let largest = plan.layers.iter().map(|l| PackWeights::len(&l.shape)).max().unwrap_or(0);
         let channels = plan.layers.iter().map(|l| l.shape.output.c).max().unwrap_or(0);
         Ok(Network {
             simd,
@@ -88,7 +87,6 @@ impl Network {
             width,
             workers: Vec::new(),
             packed: plan.layers.iter().map(|l| Buffer::zeroed(PackWeights::len(&l.shape))).collect(),
-            plain: Buffer::zeroed(largest),
             images: Buffer::zeroed(0),
             raw: plan.layers.iter().map(|_| Buffer::zeroed(0)).collect(),
             kept: plan.kept.iter().map(|_| Buffer::zeroed(0)).collect(),
@@ -101,7 +99,6 @@ impl Network {
             part_sums: vec![0.0; MOST_PARTS * 2 * channels],
             sums: vec![0.0; 2 * channels],
             part_gradients: Buffer::zeroed(0),
-            gradient: Buffer::zeroed(0),
             plan,
         })
     }
@@ -166,11 +163,46 @@ impl Network {
         check_len("embeddings", embeddings, n * self.embedding_len())
     }
 
-    /// A worker for every thread of the current pool.
-    fn prepare_workers(&mut self) {
+    /// Runs `pass` with a crew of all threads of the current pool.
+    fn with_crew(&mut self, pass: impl FnOnce(&mut Self, &Crew<'_, Worker>)) {
         while self.workers.len() < rayon::current_num_threads() {
             self.workers.push(Mutex::new(Worker::new(&self.plan, &self.index)));
         }
+        let workers = std::mem::take(&mut self.workers);
+        Crew::gather(&workers, |crew| pass(self, crew));
+        self.workers = workers;
+    }
+
+    /// Brings the weights of every layer from `first` on into the order that its convolution reads.
+    fn pack(
+        &mut self,
+        crew: &Crew<'_, Worker>,
+        first: usize,
+        direction: Direction,
+        exact: bool,
+        params: &[&[f32]],
+        scales: Option<&[BatchNorm]>,
+    ) {
+        let (simd, layers) = (self.simd, &self.plan.layers[first..]);
+        let packed = Shared::new(&mut self.packed[first..], 1);
+        crew.for_each(layers.len(), |l, worker| {
+            // SAFETY: every layer is asked for once.
+            let [out] = (unsafe { packed.items(l..l + 1) }) else { return };
+            simd.run(PackWeights {
+                shape: &layers[l].shape,
+                direction,
+                exact,
+                weights: params[3 * (first + l)],
+                scale: scales.map(|norms| &norms[first + l].scale[..]),
+                plain: &mut worker.gradient,
+                out,
+            });
+        });
+    }
+
+    /// How a batch is cut in layer `l`: into groups that fill the matrix products, where maps are small.
+    fn parts(&self, l: usize, n: usize) -> Parts {
+        Parts::of(n, group_size(self.plan.layers[l].shape.output))
     }
 }
 

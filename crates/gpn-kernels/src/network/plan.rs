@@ -1,7 +1,7 @@
 //! The layers of an architecture: sizes, names and what each layer reads.
 
 use crate::error::KernelError;
-use crate::geometry::{ConvShape, Map, padded_channels};
+use crate::geometry::{ConvShape, IMAGE_CHANNELS, Map, padded_channels};
 use crate::prologue::AVERAGE_POOL;
 
 /// A backbone. Every convolution is 3x3 without bias and is followed by batch norm.
@@ -38,8 +38,6 @@ impl TensorInfo {
     }
 }
 
-/// Channels of an image.
-pub(crate) const IMAGE_CHANNELS: usize = 3;
 const STAGE_WIDTHS: [usize; 3] = [16, 32, 64];
 
 /// The map that an identity shortcut starts from.

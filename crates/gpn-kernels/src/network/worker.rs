@@ -1,5 +1,7 @@
 //! What one thread works in.
 
+use std::ops::Range;
+
 use super::plan::Plan;
 use crate::ahead::Ahead;
 use crate::buffer::Buffer;
@@ -11,10 +13,17 @@ use crate::winograd::{self, Workspace};
 const TILES_PER_GROUP: usize = 16;
 const MOST_IMAGES_PER_GROUP: usize = 8;
 
-/// Number of images of a map that are convolved together.
+/// Number of images of a map that are convolved together, at least.
 pub(crate) fn group_size(map: Map) -> usize {
     let (rows, columns) = map.tiles();
     (TILES_PER_GROUP / (rows * columns)).clamp(1, MOST_IMAGES_PER_GROUP)
+}
+
+/// Cuts a part of a batch into groups of `size` images and more, but less than twice as many.
+pub(crate) fn groups(part: &Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+    let (start, len) = (part.start, part.len());
+    let count = (len / size).max(1);
+    (0..count).map(move |group| start + group * len / count..start + (group + 1) * len / count)
 }
 
 /// Work space of one thread, allocated once.
@@ -64,7 +73,7 @@ impl Worker {
         let channels = index.0.iter().map(|m| m.c).max().unwrap_or(0);
         let gradient = plan.layers.iter().map(|l| PackWeights::len(&l.shape)).max().unwrap_or(0);
         let dense = plan.layers.iter().map(|l| l.shape.output.len()).max().unwrap_or(0);
-        let pad = |m: &Map| Buffer::zeroed(group * m.padded_len());
+        let pad = |m: &Map| Buffer::zeroed(group.max(2 * group_size(*m) - 1) * m.padded_len());
         let workspace =
             plan.layers.iter().map(|l| winograd::workspace_len(l.shape.input.c.max(l.shape.output.c)));
         let workspace = workspace.max().unwrap_or(0);
