@@ -63,6 +63,10 @@ impl<W: Send> Crew<'_, W> {
     pub(crate) fn for_each(&self, parts: usize, work: impl Fn(usize, &mut W) + Sync) {
         assert!(parts as u64 <= MASK);
         let work: &Task<'_, W> = &work;
+        #[expect(
+            clippy::transmute_ptr_to_ptr,
+            reason = "a cast cannot lengthen the lifetime of a trait object"
+        )]
         // SAFETY: only the lifetime is changed; nobody uses the task after `Completion` has waited for all parts.
         let work = unsafe { std::mem::transmute::<*const Task<'_, W>, *const Task<'static, W>>(work) };
         // SAFETY: all parts of the task before are finished.

@@ -193,6 +193,15 @@ impl Trainer {
     pub fn run(
         &mut self,
         folder: &Path,
+        on_progress: impl FnMut(u64, Option<&Progress>) -> ControlFlow<()> + Send,
+    ) -> Result<(), TrainError> {
+        // A thread outside the pool sleeps and is woken in every parallel step, which a small batch has dozens of.
+        rayon::scope(|_| self.run_in_pool(folder, on_progress))
+    }
+
+    fn run_in_pool(
+        &mut self,
+        folder: &Path,
         mut on_progress: impl FnMut(u64, Option<&Progress>) -> ControlFlow<()>,
     ) -> Result<(), TrainError> {
         let checkpoints = self.checkpoints(folder);
