@@ -93,16 +93,22 @@ pub(crate) fn learning_curves(runs: &[(&str, &Path)]) -> anyhow::Result<Option<L
             std::fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
         let lines: Vec<serde_json::Value> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        for (name, key, scale) in [
-            ("training tasks", "accuracy", 100.0),
-            ("validation tasks, no propagation", "validation_base", 1.0),
-            ("validation tasks, propagated", "validation", 1.0),
-        ] {
+        let points = |key: &str, scale: f64| -> Vec<(f32, f32)> {
             let point = |line: &serde_json::Value| {
                 Some((line["episode"].as_f64()? as f32, (scale * line[key].as_f64()?) as f32))
             };
-            let separator = if run.is_empty() { "" } else { ": " };
-            let points: Vec<(f32, f32)> = lines.iter().filter_map(point).collect();
+            lines.iter().filter_map(point).collect()
+        };
+        let (before, after) = (points("validation_base", 1.0), points("validation", 1.0));
+        // A method that does not propagate has one accuracy.
+        let validation = if before == after {
+            vec![("validation tasks", after)]
+        } else {
+            vec![("validation tasks, no propagation", before), ("validation tasks, propagated", after)]
+        };
+        let training = ("training tasks", points("accuracy", 100.0));
+        let separator = if run.is_empty() { "" } else { ": " };
+        for (name, points) in std::iter::once(training).chain(validation) {
             if !points.is_empty() {
                 curves.push(Curve { name: format!("{run}{separator}{name}"), points });
             }

@@ -1,7 +1,7 @@
 //! Prototypical Networks: nearest mean of embeddings, trained on tasks.
 
 use super::by_prototypes::ByPrototypes;
-use super::{Episode, EpisodePass, Method, MethodKind, TestTask, nearest_refined};
+use super::{Episode, EpisodePass, Method, MethodKind, TestTask};
 use crate::error::TrainError;
 
 pub(super) const KIND: MethodKind = MethodKind {
@@ -23,6 +23,6 @@ impl Method for ProtoNet {
     }
 
     fn answer(&self, task: &TestTask<'_>, lambdas: &[f32]) -> Result<Vec<Vec<usize>>, TrainError> {
-        Ok(nearest_refined(self, task, lambdas))
+        Ok(vec![task.nearest(&task.prototypes()); lambdas.len()])
     }
 }
