@@ -150,7 +150,7 @@ fn create(out: &Path, trainer: &Trainer, data: &Path) -> anyhow::Result<RunDirec
         seed: trainer.config().train.seed,
         host: Host::here(),
     };
-    Ok(RunDirectory::create(out, trainer.config(), &origin)?)
+    Ok(RunDirectory::create(out, trainer.config(), &origin)?.locked()?)
 }
 
 fn resume(
@@ -159,6 +159,7 @@ fn resume(
     device: &Device,
 ) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
     let (run, config, origin) = RunDirectory::open(folder)?;
+    let run = run.locked()?;
     let data = data.unwrap_or(&origin.data);
     let benchmark = Benchmark::open(data)?;
     if benchmark.manifest().fingerprint() != origin.benchmark {

@@ -14,6 +14,7 @@ use crate::trainer::Progress;
 const CONFIG: &str = "config.toml";
 const ORIGIN: &str = "run.json";
 const METRICS: &str = "metrics.jsonl";
+const LOCK: &str = ".lock";
 
 /// Where a run comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,8 @@ impl Host {
 pub struct RunDirectory {
     folder: PathBuf,
     events: Events,
+    /// Held while this process trains the run.
+    lock: Option<fs::File>,
 }
 
 /// One line of `metrics.jsonl`.
@@ -139,7 +142,7 @@ impl RunDirectory {
     }
 
     fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), events: Events::new(folder) }
+        Self { folder: folder.to_owned(), events: Events::new(folder), lock: None }
     }
 
     /// Opens the directory of a run, with its settings and where it comes from.
@@ -161,6 +164,21 @@ impl RunDirectory {
         let origin = serde_json::from_str(&text)
             .map_err(|error| TrainError::Malformed { path, reason: error.to_string() })?;
         Ok((run, config, origin))
+    }
+
+    /// The same for this process alone, until it is dropped: two that train one run would spoil it.
+    pub fn locked(mut self) -> Result<Self, TrainError> {
+        let path = self.folder.join(LOCK);
+        let file = fs::File::create(&path).map_err(|source| io("write", &path, source))?;
+        if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+            return Err(TrainError::Malformed {
+                path: self.folder,
+                reason: "another process is training this run; wait until it ends, or stop it".into(),
+            });
+        }
+        // A file system without locks is no reason not to train.
+        self.lock = Some(file);
+        Ok(self)
     }
 
     /// The directory of checkpoints.

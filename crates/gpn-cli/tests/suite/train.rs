@@ -190,3 +190,12 @@ fn evaluation_reports_tasks_and_refuses_what_does_not_fit() {
     }
     assert!(!folder.join("x").exists());
 }
+
+#[test]
+fn a_run_is_trained_by_one_process_at_a_time() {
+    let folder = with_run();
+    let lock = fs::File::open(folder.join("whole/.lock")).unwrap();
+    lock.lock().unwrap();
+    let message = failure(folder, &["train", "--resume", "whole"]);
+    assert!(message.contains("another process is training this run"), "{message}");
+}
