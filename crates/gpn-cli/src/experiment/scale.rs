@@ -37,7 +37,7 @@ impl ScaleName {
         });
         if self == Self::Quick {
             train.auxiliary_batch = 32;
-            config.gnn.hidden = 32;
+            config.gnn.hidden = 16;
 
             config.validation.tasks = 100;
             config.validation.every = train.episodes;
