@@ -31,7 +31,7 @@ impl ScaleName {
         })?;
         let train = &mut config.train;
         train.episodes = episodes.unwrap_or(match self {
-            Self::Quick => 800,
+            Self::Quick => 600,
             Self::Standard => 8_000,
             Self::Paper => 350_000,
         });
