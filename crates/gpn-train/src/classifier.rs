@@ -85,8 +85,11 @@ impl Classifier {
     pub fn open(path: &Path, device: &Device) -> Result<Self, TrainError> {
         let file = if path.is_dir() { path.join("model.safetensors") } else { path.to_owned() };
         let model = TrainedModel::read(&file, device)?;
-        Self::new(model)
-            .map_err(|error| TrainError::Malformed { path: file, reason: format!("it is damaged: {error}") })
+        Self::new(model).map_err(|error| match error {
+            // A sound model of a method that this is not for.
+            TrainError::Setting { reason, .. } => TrainError::Malformed { path: file, reason },
+            error => TrainError::Malformed { path: file, reason: format!("it is damaged: {error}") },
+        })
     }
 
     /// Puts a trained model to use.
@@ -95,7 +98,7 @@ impl Classifier {
             return Err(TrainError::Setting {
                 key: "train.method".into(),
                 reason: format!(
-                    "{} answers whole tasks and has no prototypes to teach or compare; evaluate it with `gpn eval`, or                      train another method",
+                    "{} answers whole tasks and has no prototypes to teach or compare; evaluate it with `gpn eval`, or train another method",
                     model.info.config.train.method
                 ),
             });

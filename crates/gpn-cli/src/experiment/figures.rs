@@ -38,6 +38,12 @@ pub(super) fn run(arguments: &FiguresArguments) -> anyhow::Result<()> {
         "{}: it was trained on another benchmark than --data names",
         run.display()
     );
+    anyhow::ensure!(
+        model.network.method.hops().is_some(),
+        "{}: it is a run of {}, which does not use the class graph; these figures show propagation",
+        run.display(),
+        model.info.method().name
+    );
     terminal::step("Drawing");
     let close = Side::new(&lab, &mut model, &benchmark, Split::Close)?;
     let far = Side::new(&lab, &mut model, &benchmark, Split::Far)?;
@@ -230,7 +236,9 @@ fn by_distance(model: &TrainedModel, benchmark: &Benchmark, sides: &[&Side]) -> 
             }
         }
     }
-    let series = ["the network, no propagation", "GPN+"].into_iter().enumerate().map(|(place, name)| {
+    let kind = model.info.method();
+    let method = if kind.name == "gpn" { "GPN+" } else { kind.title };
+    let series = ["the network, no propagation", method].into_iter().enumerate().map(|(place, name)| {
         let point = |(&distance, accuracies): (&u32, &[Vec<f64>; 2])| {
             let Estimate { mean, half_width } = Estimate::of(&accuracies[place]);
             DistancePoint { distance: distance as f32, accuracy: mean as f32, half_width: half_width as f32 }

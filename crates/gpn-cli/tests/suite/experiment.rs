@@ -79,6 +79,13 @@ fn tables_ablation_and_figures_end_to_end() {
     let message = failure(folder, &unknown.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(message.contains("--subtree no such class"), "{message}");
 
+    let other_method = short("figures", &["--run", "lab/runs/protonet-5w1s"]);
+    let message = failure(folder, &other_method.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(message.contains("it is a run of protonet"), "{message}");
+    let teach = ["teach", "lab/runs/gnn-5w1s", "--class", "x", "no.jpg", "--out", "x.safetensors"];
+    let message = failure(folder, &teach);
+    assert!(message.contains("gnn answers whole tasks") && !message.contains("damaged"), "{message}");
+
     // Other settings in the same directory would mix results that do not belong together.
     let other =
         failure(folder, &["experiment", "tables", "--out", "lab", "--episodes", "7", "--shapes", "5w1s"]);
