@@ -3,9 +3,9 @@
 use burn::module::{Module, Param};
 use burn::tensor::module::{batch_norm, batch_norm_train, conv2d};
 use burn::tensor::ops::ConvOptions;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 
-use super::Mode;
+use super::{Mode, pytorch_order};
 
 /// Added to a variance before its square root is taken.
 const EPSILON: f64 = 1e-5;
@@ -31,6 +31,9 @@ impl Convolution {
     /// `input: [n, inputs, h, w]` to `[n, outputs, ceil(h / stride), ceil(w / stride)]`.
     pub(super) fn forward(&self, input: Tensor<4>) -> Tensor<4> {
         let options = ConvOptions::new([self.stride; 2], [self.padding; 2], [1, 1], 1);
+        if pytorch_order::applies(&input) {
+            return pytorch_order::convolve(input, self.weight.val(), options);
+        }
         conv2d(input, self.weight.val(), None, options)
     }
 }
@@ -59,6 +62,24 @@ impl BatchNorm {
 
     /// Normalises by the batch's statistics and updates the running ones (`Mode::Train`), or by the running ones.
     pub(super) fn forward(&mut self, input: Tensor<4>, mode: Mode) -> Tensor<4> {
+        if !pytorch_order::applies(&input) {
+            return self.normalise(input, mode);
+        }
+        let (mean, rate) = match mode {
+            Mode::Train => {
+                let (mean, variance) = pytorch_order::statistics(&input);
+                (mean, ((variance.cast(DType::F64) + EPSILON).sqrt().recip()).cast(DType::F32))
+            }
+            Mode::Eval => {
+                let variance = per_channel(self.running_var.val());
+                (per_channel(self.running_mean.val()), (variance + EPSILON).sqrt().recip())
+            }
+        };
+        let affine = [per_channel(self.weight.val()), per_channel(self.bias.val()), mean, rate];
+        pytorch_order::affine(self.normalise(input.clone(), mode), input, affine)
+    }
+
+    fn normalise(&mut self, input: Tensor<4>, mode: Mode) -> Tensor<4> {
         let (weight, bias) = (self.weight.val(), self.bias.val());
         if mode == Mode::Eval {
             let (mean, variance) = (self.running_mean.val(), self.running_var.val());
@@ -72,6 +93,12 @@ impl BatchNorm {
         self.running_var = blend(&self.running_var, unbiased);
         batch.output
     }
+}
+
+/// `[channels]` to `[1, channels, 1, 1]`.
+fn per_channel(values: Tensor<1>) -> Tensor<4> {
+    let channels = values.dims()[0];
+    values.reshape([1, channels, 1, 1])
 }
 
 /// `(1 - MOMENTUM) * running + MOMENTUM * batch`.

@@ -7,6 +7,7 @@ mod conv4;
 mod kind;
 mod layers;
 mod mlp;
+mod pytorch_order;
 mod resnet;
 mod resnet12;
 

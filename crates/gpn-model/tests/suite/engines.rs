@@ -4,7 +4,7 @@ use gpn_model::{
     BackboneConfig, BackboneKind, Conv4Config, Device, Embedder, EngineChoice, InputShape, Mode,
 };
 
-use crate::golden::{assert_close_relative, relative_difference};
+use crate::golden::assert_close_relative;
 
 /// Values that look like noise, between -1 and 1.
 fn noise(len: usize, seed: u32) -> Vec<f32> {
@@ -16,23 +16,18 @@ fn noise(len: usize, seed: u32) -> Vec<f32> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Batches that each comparison tries, and how many of them must agree closely in their gradients. A value within
-/// rounding of zero may fall on either side of a ReLU, which moves the gradients of a batch by up to some percent (one
-/// batch in twenty of ResNet-08, one in two of ResNet-20); a fault in a gradient moves those of every batch.
+/// Batches that each comparison tries.
 const BATCHES: u32 = 8;
-const MUST_AGREE: usize = 2;
 
 /// A step in either mode on each engine, the second with statistics moved by the first, and embeddings.
 fn agree(config: &BackboneConfig, [height, width]: [usize; 2], n: usize) {
     let input = InputShape::Image { height, width };
     let what = |part: &str| format!("{} {height}x{width} batch {n}: {part}", config.name());
-    let mut differences = Vec::new();
     for seed in 0..BATCHES {
         let build = |choice| Embedder::with_engine(config, input, &Device::cpu(), 3, choice).unwrap();
         let (mut burn, mut kernels) = (build(EngineChoice::Burn), build(EngineChoice::Kernels));
         assert_eq!(burn.parameters(), kernels.parameters(), "{}", what("parameters"));
         assert_eq!(burn.buffers(), kernels.buffers(), "{}", what("buffers"));
-        let mut worst = 0.0f32;
         for mode in [Mode::Train, Mode::Eval] {
             let images = noise(n * input.len(), seed);
             let expected = burn.forward(&images, mode).unwrap();
@@ -46,7 +41,7 @@ fn agree(config: &BackboneConfig, [height, width]: [usize; 2], n: usize) {
             burn.backward(&grad).unwrap();
             kernels.backward(&grad).unwrap();
             for (expected, got) in burn.gradients().zip(kernels.gradients()) {
-                worst = worst.max(relative_difference(got.values, expected.values));
+                assert_close_relative(&what(expected.name), got.values, expected.values, 1e-4);
             }
             for (expected, got) in burn.buffers().iter().zip(kernels.buffers().iter()) {
                 assert_close_relative(&what(expected.name), got.values, expected.values, 1e-4);
@@ -54,11 +49,7 @@ fn agree(config: &BackboneConfig, [height, width]: [usize; 2], n: usize) {
             let expected = burn.embed(&images).unwrap();
             assert_close_relative(&what("embed"), &kernels.embed(&images).unwrap(), &expected, 1e-4);
         }
-        differences.push(worst);
     }
-    let agreeing = differences.iter().filter(|&&difference| difference <= 1e-4).count();
-    let all_near = differences.iter().all(|&difference| difference < 0.1);
-    assert!(agreeing >= MUST_AGREE && all_near, "{}: {differences:?}", what("gradients"));
 }
 
 #[test]
