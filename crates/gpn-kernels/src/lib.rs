@@ -69,6 +69,6 @@ mod weights;
 mod winograd;
 
 pub use error::KernelError;
-pub use network::{Architecture, Mode, Network, TensorInfo};
+pub use network::{Architecture, EXACT_BATCH, Mode, Network, TensorInfo};
 pub use peak::measured_peak_gflops;
 pub use simd::{Simd, simd_name};

@@ -71,9 +71,10 @@ fn check(architecture: Architecture, mode: Mode, (n, h, w): (usize, usize, usize
     };
     let image_slope = (objective(&params64, &moved(1.0)) - objective(&params64, &moved(-1.0))) / (2.0 * STEP);
 
-    for simd in Simd::available() {
-        let case = format!("{} {architecture:?} {mode:?} {n}x{h}x{w}", simd.name());
+    for (simd, exact_batch) in Simd::available().into_iter().flat_map(|simd| [(simd, 0), (simd, n)]) {
+        let case = format!("{} {architecture:?} {mode:?} {n}x{h}x{w} exact {exact_batch}", simd.name());
         let mut net = Network::with_simd(architecture, h, w, simd).unwrap();
+        net.set_exact_batch(exact_batch);
         let views: Vec<&[f32]> = params.iter().map(Vec::as_slice).collect();
         let mut buffers = start.clone();
         let mut embeddings = vec![0.0; target.len()];

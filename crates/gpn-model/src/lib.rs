@@ -77,7 +77,7 @@ pub use embedder::Embedder;
 pub use engine::EngineChoice;
 pub use error::{ModelError, Result};
 pub use gnn::{Gnn, GnnConfig, GnnPass};
-pub use gpn_kernels::simd_name;
+pub use gpn_kernels::{EXACT_BATCH, simd_name};
 pub use head::{ClassifierHead, HeadInit, HeadPass};
 pub use optim::{Adam, AdamConfig, StepDecay, Update};
 pub use propagation::{PropagationConfig, PropagationGraph};

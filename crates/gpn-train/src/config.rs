@@ -101,11 +101,19 @@ pub struct ModelSettings {
     pub image_size: u32,
     /// How the classifier of the auxiliary task begins. Default `uniform`.
     pub head_init: HeadInit,
+    /// Images in the largest batch that the CPU kernels round as PyTorch does, so that its gradients agree closely; the
+    /// forward pass of such a batch takes about twice as long. Default 8.
+    pub exact_batch: usize,
 }
 
 impl Default for ModelSettings {
     fn default() -> Self {
-        Self { backbone: BackboneKind::default().to_string(), image_size: 32, head_init: HeadInit::default() }
+        Self {
+            backbone: BackboneKind::default().to_string(),
+            image_size: 32,
+            head_init: HeadInit::default(),
+            exact_batch: gpn_model::EXACT_BATCH,
+        }
     }
 }
 
@@ -201,7 +209,8 @@ impl Config {
                     own_moments: false,
                     ..default.train
                 },
-                model: ModelSettings { head_init: HeadInit::Kaiming, ..default.model },
+                // All tasks of the tables are exact, batches of the auxiliary task are not.
+                model: ModelSettings { head_init: HeadInit::Kaiming, exact_batch: 100, ..default.model },
                 task: TaskSettings { snowball: SnowballRule::Joined, ..default.task },
                 pathways: PathwayConfig { halve_lists: true, ..default.pathways },
                 // An epoch of 100 episodes goes before the first refresh.

@@ -83,7 +83,8 @@ impl Network {
     ) -> Result<Self, TrainError> {
         let seed = config.train.seed;
         let backbone = config.model.backbone.parse::<BackboneKind>()?.config();
-        let embedder = Embedder::new(&backbone, input, device, seed)?;
+        let mut embedder = Embedder::new(&backbone, input, device, seed)?;
+        embedder.set_exact_batch(config.model.exact_batch);
         let dim = embedder.embedding_len();
         let mut head = ClassifierHead::new(dim, classes, device, seed)?;
         head.initialise(config.model.head_init, seed);

@@ -56,7 +56,8 @@ impl Network {
         n: usize,
         embeddings: &mut [f32],
     ) {
-        self.pack(crew, 0, Direction::Forward, is_exact(n), params, None);
+        let exact = n <= self.exact_batch;
+        self.pack(crew, 0, Direction::Forward, exact, params, None);
         for l in 0..self.plan.layers.len() {
             self.forward_layer(crew, l, n);
             let map = self.plan.layers[l].shape.output;
@@ -67,7 +68,7 @@ impl Network {
                 let parts = self.parts(l, n).count();
                 let sums = &mut self.sums[..2 * map.c];
                 let count = n * map.h * map.w;
-                if is_exact(n) {
+                if exact {
                     sums_of_maps(&self.raw[l][..n * map.len()], sums);
                 } else {
                     total(&self.part_sums[..parts * 2 * map.c], sums);
@@ -99,7 +100,7 @@ impl Network {
         let raw = Shared::new(&mut current[0][..], output.len());
         let sums = Shared::new(&mut self.part_sums, 2 * output.c);
         let batch = Batch::new(self.simd, &self.plan, &self.images, before, kept, &self.norms);
-        let (simd, weights, exact) = (self.simd, &self.packed[l], is_exact(n));
+        let (simd, weights, exact) = (self.simd, &self.packed[l], n <= self.exact_batch);
         crew.for_each(parts.count(), |part, worker| {
             // SAFETY: every part and every image is asked for once.
             let sums = unsafe { sums.items(part..part + 1) };
@@ -144,15 +145,6 @@ impl Network {
             }
         });
     }
-}
-
-/// Largest batch whose convolutions are computed by their definition, in the order in which PyTorch sums. Rounding
-/// as Winograd's may move a value near zero to the other side of a ReLU, which changes the gradients of so few
-/// images visibly.
-const LARGEST_EXACT_BATCH: usize = 8;
-
-fn is_exact(images: usize) -> bool {
-    images <= LARGEST_EXACT_BATCH
 }
 
 /// The embedding of the last, padded map.

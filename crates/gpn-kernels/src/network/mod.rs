@@ -31,6 +31,11 @@ pub enum Mode {
     Eval,
 }
 
+/// Images in the largest batch that is rounded as PyTorch rounds it, where [`Network::set_exact_batch`] says nothing
+/// else. Rounding as Winograd's may move a value near zero to the other side of a ReLU, which changes the gradients of
+/// so few images visibly.
+pub const EXACT_BATCH: usize = 8;
+
 /// An architecture at an image size, with everything a pass over a batch needs. The weights are the
 /// caller's: they are passed to every call, in the order of [`Network::parameters`].
 ///
@@ -41,6 +46,7 @@ pub struct Network {
     index: PadIndex,
     height: usize,
     width: usize,
+    exact_batch: usize,
     workers: Vec<Mutex<Worker>>,
     /// Packed weights of each layer.
     packed: Vec<Buffer>,
@@ -85,6 +91,7 @@ impl Network {
             index: PadIndex::new(&plan),
             height,
             width,
+            exact_batch: EXACT_BATCH,
             workers: Vec::new(),
             packed: plan.layers.iter().map(|l| Buffer::zeroed(PackWeights::len(&l.shape))).collect(),
             images: Buffer::zeroed(0),
@@ -101,6 +108,12 @@ impl Network {
             part_gradients: Buffer::zeroed(0),
             plan,
         })
+    }
+
+    /// Sets how many images the largest batch has whose forward pass computes convolutions by their definition, in
+    /// the order in which PyTorch sums; at first [`EXACT_BATCH`]. Larger batches are faster and round otherwise.
+    pub fn set_exact_batch(&mut self, images: usize) {
+        self.exact_batch = images;
     }
 
     /// Trainable tensors in the order of `params` and `grads`: for each convolution its weight

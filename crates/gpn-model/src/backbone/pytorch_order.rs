@@ -7,9 +7,8 @@
 use burn::tensor::module::conv2d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{DType, Device, Tensor};
+use gpn_kernels::EXACT_BATCH;
 
-/// Images in the largest batch that is rounded so, as in gpn-kernels.
-const LARGEST_BATCH: usize = 8;
 /// Input channels that oneDNN sums in one go; the sums of such blocks are added.
 const BLOCK: usize = 16;
 /// Input channels of the widest convolution that is split into blocks; wider ones would be slow in so many pieces.
@@ -17,7 +16,7 @@ const WIDEST: usize = 64;
 
 /// Whether a batch is rounded as PyTorch rounds it.
 pub(super) fn applies(input: &Tensor<4>) -> bool {
-    input.dims()[0] <= LARGEST_BATCH && input.device() == Device::flex()
+    input.dims()[0] <= EXACT_BATCH && input.device() == Device::flex()
 }
 
 /// Convolution, summed block by block of input channels.

@@ -40,6 +40,10 @@ impl Engine for KernelEngine {
         self.0.buffers().to_vec()
     }
 
+    fn set_exact_batch(&mut self, samples: usize) {
+        self.0.set_exact_batch(samples);
+    }
+
     fn forward(
         &mut self,
         mode: Mode,

@@ -15,6 +15,7 @@ fn embedder(case: &Case, images: &Case, choice: EngineChoice) -> (Embedder, Weig
     let input = InputShape::Image { height, width };
     let config = BackboneKind::ResNet08.config();
     let mut embedder = Embedder::with_engine(&config, input, &Device::cpu(), 1, choice).unwrap();
+    embedder.set_exact_batch(images.arrays["x"].shape[0]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state.safetensors");
     let state = case.below("state/").map(|(name, array)| NamedTensor {

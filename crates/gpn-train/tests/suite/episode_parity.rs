@@ -117,8 +117,7 @@ fn episode_parity() {
             .next()
             .map_or(memory.classes(), |(_, array)| array.shape[0]);
         let input = InputShape::Image { height, width };
-        let mut settings = Config { propagation: config, ..Config::default() };
-        settings.train.through_prototypes = false;
+        let settings = Config { propagation: config, ..Config::preset("reference").unwrap() };
         let mut network = Network::new(&settings, input, classes, &Device::cpu()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state.safetensors");
