@@ -20,10 +20,9 @@ bench:
     cargo bench -p gpn-taxonomy
     cargo bench -p gpn-data
 
-# Run the test on a GPU back end (a software Vulkan driver will do), not optimised: results are compared, not times.
-wgpu:
-    cargo --config 'profile.wgpu.inherits="release"' --config 'profile.wgpu.opt-level=0' --config 'profile.wgpu.debug=false' \
-        test --profile wgpu -p gpn-model --features wgpu --test suite wgpu
+# Check the GPU back ends: cuda is type-checked, wgpu compared with the CPU (a software Vulkan driver will do).
+gpu:
+    .ci/gpu
 
 # Everything the gate runs.
 ci:
