@@ -70,9 +70,9 @@ impl Embedder {
         })
     }
 
-    /// Sets how many images the largest batch has that the CPU kernels round as PyTorch does ([`EXACT_BATCH`] at
-    /// first): its values fall on the same side of each ReLU, so that gradients agree closely. The forward pass of
-    /// such a batch takes about twice as long. Elsewhere it changes nothing.
+    /// Sets how many images the largest batch has that a training step on the CPU rounds as PyTorch does
+    /// ([`EXACT_BATCH`] at first): its values fall on the same side of each ReLU, so that gradients agree closely. The
+    /// forward pass of such a batch takes about twice as long. On a GPU it changes nothing.
     ///
     /// [`EXACT_BATCH`]: crate::EXACT_BATCH
     pub fn set_exact_batch(&mut self, images: usize) {

@@ -66,8 +66,8 @@ mod vector;
 mod weights;
 
 pub use backbone::{
-    Backbone, BackboneConfig, BackboneKind, Conv4, Conv4Config, InputShape, Mlp, MlpConfig, Mode, ResNet,
-    ResNet12, ResNet12Config, ResNetConfig,
+    Backbone, BackboneConfig, BackboneKind, Conv4, Conv4Config, InputShape, Mlp, MlpConfig, Mode, Pass,
+    ResNet, ResNet12, ResNet12Config, ResNetConfig,
 };
 pub use cosine_fit::{CosineFit, fit_cosine_head};
 pub use cosine_head::CosineHead;

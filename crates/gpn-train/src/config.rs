@@ -101,8 +101,8 @@ pub struct ModelSettings {
     pub image_size: u32,
     /// How the classifier of the auxiliary task begins. Default `uniform`.
     pub head_init: HeadInit,
-    /// Images in the largest batch that the CPU kernels round as PyTorch does, so that its gradients agree closely; the
-    /// forward pass of such a batch takes about twice as long. Default 8.
+    /// Images in the largest batch that a training step on the CPU rounds as PyTorch does, so that gradients agree
+    /// closely; the forward pass of such a batch takes about twice as long. Default 8.
     pub exact_batch: usize,
 }
 

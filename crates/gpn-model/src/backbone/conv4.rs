@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{BatchNorm, Convolution};
-use super::{Backbone, Mode};
+use super::{Backbone, Pass};
 
 /// Settings of [`Conv4`].
 ///
@@ -57,10 +57,10 @@ pub struct Conv4 {
 }
 
 impl Backbone for Conv4 {
-    fn forward(&mut self, images: Tensor<4>, mode: Mode) -> Tensor<2> {
+    fn forward(&mut self, images: Tensor<4>, pass: Pass) -> Tensor<2> {
         let mut x = images;
         for block in [&mut self.block_1, &mut self.block_2, &mut self.block_3, &mut self.block_4] {
-            x = block.forward(x, mode);
+            x = block.forward(x, pass);
         }
         x.flatten(1, 3)
     }
@@ -78,8 +78,8 @@ impl Block {
         Self { conv: Convolution::new(inputs, outputs, 3, 1, device), bn: BatchNorm::new(outputs, device) }
     }
 
-    fn forward(&mut self, x: Tensor<4>, mode: Mode) -> Tensor<4> {
-        let x = relu(self.bn.forward(self.conv.forward(x), mode));
+    fn forward(&mut self, x: Tensor<4>, pass: Pass) -> Tensor<4> {
+        let x = relu(self.bn.forward(self.conv.forward(x, pass), pass));
         max_pool2d(x, MaxPoolOptions::new([2, 2]).with_stride([2, 2]))
     }
 }

@@ -3,9 +3,9 @@
 use burn::module::{Module, Param};
 use burn::tensor::module::{batch_norm, batch_norm_train, conv2d};
 use burn::tensor::ops::ConvOptions;
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{Device, Tensor};
 
-use super::{Mode, pytorch_order};
+use super::{Mode, Pass, pytorch_order};
 
 /// Added to a variance before its square root is taken.
 const EPSILON: f64 = 1e-5;
@@ -29,9 +29,9 @@ impl Convolution {
     }
 
     /// `input: [n, inputs, h, w]` to `[n, outputs, ceil(h / stride), ceil(w / stride)]`.
-    pub(super) fn forward(&self, input: Tensor<4>) -> Tensor<4> {
+    pub(super) fn forward(&self, input: Tensor<4>, pass: Pass) -> Tensor<4> {
         let options = ConvOptions::new([self.stride; 2], [self.padding; 2], [1, 1], 1);
-        if pytorch_order::applies(&input) {
+        if pass.exact {
             return pytorch_order::convolve(input, self.weight.val(), options);
         }
         conv2d(input, self.weight.val(), None, options)
@@ -61,22 +61,16 @@ impl BatchNorm {
     }
 
     /// Normalises by the batch's statistics and updates the running ones (`Mode::Train`), or by the running ones.
-    pub(super) fn forward(&mut self, input: Tensor<4>, mode: Mode) -> Tensor<4> {
-        if !pytorch_order::applies(&input) {
-            return self.normalise(input, mode);
+    pub(super) fn forward(&mut self, input: Tensor<4>, pass: Pass) -> Tensor<4> {
+        if !pass.exact {
+            return self.normalise(input, pass.mode);
         }
-        let (mean, rate) = match mode {
-            Mode::Train => {
-                let (mean, variance) = pytorch_order::statistics(&input);
-                (mean, ((variance.cast(DType::F64) + EPSILON).sqrt().recip()).cast(DType::F32))
-            }
-            Mode::Eval => {
-                let variance = per_channel(self.running_var.val());
-                (per_channel(self.running_mean.val()), (variance + EPSILON).sqrt().recip())
-            }
+        let (mean, rate) = match pass.mode {
+            Mode::Train => pytorch_order::statistics(&input, EPSILON),
+            Mode::Eval => (self.running_mean.val(), (self.running_var.val() + EPSILON).sqrt().recip()),
         };
-        let affine = [per_channel(self.weight.val()), per_channel(self.bias.val()), mean, rate];
-        pytorch_order::affine(self.normalise(input.clone(), mode), input, affine)
+        let values = pytorch_order::affine(&input, [self.weight.val(), self.bias.val(), mean, rate]);
+        pytorch_order::with_values(self.normalise(input, pass.mode), values)
     }
 
     fn normalise(&mut self, input: Tensor<4>, mode: Mode) -> Tensor<4> {
@@ -93,12 +87,6 @@ impl BatchNorm {
         self.running_var = blend(&self.running_var, unbiased);
         batch.output
     }
-}
-
-/// `[channels]` to `[1, channels, 1, 1]`.
-fn per_channel(values: Tensor<1>) -> Tensor<4> {
-    let channels = values.dims()[0];
-    values.reshape([1, channels, 1, 1])
 }
 
 /// `(1 - MOMENTUM) * running + MOMENTUM * batch`.

@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::layers::Linear;
-use super::{Backbone, Mode};
+use super::{Backbone, Pass};
 
 /// Settings of [`Mlp`]: linear layers with ReLU between them, none after the last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct Mlp {
 
 impl Backbone for Mlp {
     /// `samples: [n, inputs, 1, 1]`.
-    fn forward(&mut self, samples: Tensor<4>, _mode: Mode) -> Tensor<2> {
+    fn forward(&mut self, samples: Tensor<4>, _pass: Pass) -> Tensor<2> {
         let mut x: Tensor<2> = samples.flatten(1, 3);
         for (index, layer) in self.layers.iter().enumerate() {
             if index > 0 {

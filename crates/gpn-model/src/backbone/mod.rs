@@ -27,7 +27,16 @@ use crate::error::{ModelError, Result};
 /// A burn module that embeds samples.
 pub trait Backbone: Module {
     /// Embeds `samples: [n, channels, height, width]` into `[n, embedding]`.
-    fn forward(&mut self, samples: Tensor<4>, mode: Mode) -> Tensor<2>;
+    fn forward(&mut self, samples: Tensor<4>, pass: Pass) -> Tensor<2>;
+}
+
+/// How a pass is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Which statistics batch norm uses.
+    pub mode: Mode,
+    /// Whether values are rounded as PyTorch rounds them, on burn's `flex` back end alone: slower.
+    pub exact: bool,
 }
 
 /// What one sample is.

@@ -1,4 +1,4 @@
-//! Small batches on the CPU, rounded as PyTorch rounds them.
+//! Layers on burn's `flex` back end, rounded as PyTorch rounds them.
 //!
 //! A value within rounding of zero may fall on either side of a ReLU, and in a batch of a few images that changes
 //! the gradients visibly. gpn-kernels therefore sums small batches in the order of oneDNN, which is PyTorch's; here
@@ -6,18 +6,12 @@
 
 use burn::tensor::module::conv2d;
 use burn::tensor::ops::ConvOptions;
-use burn::tensor::{DType, Device, Tensor};
-use gpn_kernels::EXACT_BATCH;
+use burn::tensor::{DType, Tensor};
 
 /// Input channels that oneDNN sums in one go; the sums of such blocks are added.
 const BLOCK: usize = 16;
 /// Input channels of the widest convolution that is split into blocks; wider ones would be slow in so many pieces.
 const WIDEST: usize = 64;
-
-/// Whether a batch is rounded as PyTorch rounds it.
-pub(super) fn applies(input: &Tensor<4>) -> bool {
-    input.dims()[0] <= EXACT_BATCH && input.device() == Device::flex()
-}
 
 /// Convolution, summed block by block of input channels.
 pub(super) fn convolve(input: Tensor<4>, weight: Tensor<4>, options: ConvOptions<2>) -> Tensor<4> {
@@ -46,29 +40,37 @@ fn fill_block(tensor: Tensor<4>) -> Tensor<4> {
     Tensor::cat(vec![tensor, zeros], 1)
 }
 
-/// Mean and biased variance of each channel, `[1, channels, 1, 1]`: summed in double precision, squares of
-/// differences rounded to single precision before.
-pub(super) fn statistics(input: &Tensor<4>) -> (Tensor<4>, Tensor<4>) {
+/// Mean and inverse deviation of each channel: summed in double precision, squares of differences rounded to single
+/// precision before.
+pub(super) fn statistics(input: &Tensor<4>, epsilon: f64) -> (Tensor<1>, Tensor<1>) {
     let [n, _, height, width] = input.dims();
     let count = (n * height * width) as f64;
-    let sum = |tensor: Tensor<4>| tensor.cast(DType::F64).sum_dims(&[0, 2, 3]);
+    let sum = |tensor: Tensor<4>| tensor.detach().cast(DType::F64).sum_dims_squeeze::<1, _>(&[0, 2, 3]);
     let mean = (sum(input.clone()) / count).cast(DType::F32);
-    let difference = input.clone() - mean.clone();
+    let difference = input.clone() - per_channel(mean.clone());
     let variance = sum(difference.clone() * difference).cast(DType::F32) / count;
-    (mean, variance)
+    let rate = (variance.cast(DType::F64) + epsilon).sqrt().recip().cast(DType::F32);
+    (mean, rate)
 }
 
-/// `normalised`, which carries the gradients, with the values of `input * scale + shift`, rounded once.
-pub(super) fn affine(
-    normalised: Tensor<4>,
-    input: Tensor<4>,
-    [weight, bias, mean, rate]: [Tensor<4>; 4],
-) -> Tensor<4> {
-    let wide = |tensor: Tensor<4>| tensor.detach().cast(DType::F64);
-    let scale = wide(rate * weight);
-    let shift = (wide(bias) - wide(mean) * scale.clone()).cast(DType::F32);
-    let values = (wide(input) * scale + wide(shift)).cast(DType::F32);
-    // Two near values have an exact difference, so the sum is `values`.
-    let correction = values - normalised.clone().detach();
-    normalised + correction
+/// `(input - mean) * rate * weight + bias` as `input * scale + shift`, rounded once. No gradient flows.
+pub(super) fn affine(input: &Tensor<4>, [weight, bias, mean, rate]: [Tensor<1>; 4]) -> Tensor<4> {
+    let wide = |tensor: Tensor<1>| per_channel(tensor.detach().cast(DType::F64));
+    let scale = rate * weight;
+    let shift = wide(bias) - wide(mean) * wide(scale.clone());
+    let shift = shift.cast(DType::F32).cast(DType::F64);
+    (input.clone().detach().cast(DType::F64) * wide(scale) + shift).cast(DType::F32)
+}
+
+/// `[channels]` to `[1, channels, 1, 1]`.
+fn per_channel(values: Tensor<1>) -> Tensor<4> {
+    let channels = values.dims()[0];
+    values.reshape([1, channels, 1, 1])
+}
+
+/// The gradients of `tensor` with other values, which differ from its own by rounding alone.
+pub(super) fn with_values(tensor: Tensor<4>, values: Tensor<4>) -> Tensor<4> {
+    // The difference of two near values is exact, and so the sum is `values`.
+    let correction = values - tensor.clone().detach();
+    tensor + correction
 }

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{BatchNorm, Convolution};
-use super::{Backbone, Mode};
+use super::{Backbone, Pass};
 
 /// Side of the last average pooling.
 const POOL: usize = 8;
@@ -72,10 +72,10 @@ pub struct ResNet {
 }
 
 impl Backbone for ResNet {
-    fn forward(&mut self, images: Tensor<4>, mode: Mode) -> Tensor<2> {
-        let mut x = relu(self.bn_1.forward(self.conv_1_3x3.forward(images), mode));
+    fn forward(&mut self, images: Tensor<4>, pass: Pass) -> Tensor<2> {
+        let mut x = relu(self.bn_1.forward(self.conv_1_3x3.forward(images, pass), pass));
         for block in [&mut self.stage_1, &mut self.stage_2, &mut self.stage_3].into_iter().flatten() {
-            x = block.forward(x, mode);
+            x = block.forward(x, pass);
         }
         avg_pool2d(x, AvgPoolOptions::new([POOL; 2]).with_stride([POOL; 2])).flatten(1, 3)
     }
@@ -102,9 +102,9 @@ impl BasicBlock {
         }
     }
 
-    fn forward(&mut self, x: Tensor<4>, mode: Mode) -> Tensor<4> {
-        let hidden = relu(self.bn_a.forward(self.conv_a.forward(x.clone()), mode));
-        let out = self.bn_b.forward(self.conv_b.forward(hidden), mode);
+    fn forward(&mut self, x: Tensor<4>, pass: Pass) -> Tensor<4> {
+        let hidden = relu(self.bn_a.forward(self.conv_a.forward(x.clone(), pass), pass));
+        let out = self.bn_b.forward(self.conv_b.forward(hidden, pass), pass);
         relu(out + self.shortcut(x))
     }
 

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{BatchNorm, Convolution};
-use super::{Backbone, Mode};
+use super::{Backbone, Pass};
 
 /// Slope of the activation below zero.
 const SLOPE: f64 = 0.1;
@@ -62,11 +62,11 @@ pub struct ResNet12 {
 }
 
 impl Backbone for ResNet12 {
-    fn forward(&mut self, images: Tensor<4>, mode: Mode) -> Tensor<2> {
+    fn forward(&mut self, images: Tensor<4>, pass: Pass) -> Tensor<2> {
         let mut x = images;
         for layer in [&mut self.layer1, &mut self.layer2, &mut self.layer3, &mut self.layer4] {
             for block in layer {
-                x = block.forward(x, mode);
+                x = block.forward(x, pass);
             }
         }
         x.flatten::<3>(2, 3).mean_dim(2).squeeze_dim(2)
@@ -98,12 +98,12 @@ impl Block {
         }
     }
 
-    fn forward(&mut self, x: Tensor<4>, mode: Mode) -> Tensor<4> {
+    fn forward(&mut self, x: Tensor<4>, pass: Pass) -> Tensor<4> {
         let (project, project_norm) = &mut self.downsample;
-        let shortcut = project_norm.forward(project.forward(x.clone()), mode);
-        let x = leaky_relu(self.bn1.forward(self.conv1.forward(x), mode), SLOPE);
-        let x = leaky_relu(self.bn2.forward(self.conv2.forward(x), mode), SLOPE);
-        let x = self.bn3.forward(self.conv3.forward(x), mode);
+        let shortcut = project_norm.forward(project.forward(x.clone(), pass), pass);
+        let x = leaky_relu(self.bn1.forward(self.conv1.forward(x, pass), pass), SLOPE);
+        let x = leaky_relu(self.bn2.forward(self.conv2.forward(x, pass), pass), SLOPE);
+        let x = self.bn3.forward(self.conv3.forward(x, pass), pass);
         let x = leaky_relu(x + shortcut, SLOPE);
         max_pool2d(x, MaxPoolOptions::new([2, 2]).with_stride([2, 2]))
     }

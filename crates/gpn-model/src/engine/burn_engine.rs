@@ -5,9 +5,10 @@
 
 use burn::module::{ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData, Transaction};
+use gpn_kernels::EXACT_BATCH;
 
 use super::Engine;
-use crate::backbone::{Backbone, InputShape, Mode};
+use crate::backbone::{Backbone, InputShape, Mode, Pass};
 use crate::error::{ModelError, Result};
 use crate::tensors::{TensorInfo, TensorList, tensor_info};
 
@@ -20,13 +21,17 @@ pub(super) struct BurnEngine<M> {
     input: InputShape,
     /// Without autodiff.
     device: Device,
+    /// Samples in the largest batch that is rounded as PyTorch rounds it; only the CPU can.
+    exact_batch: usize,
     /// Embeddings of the last forward pass, which hold its graph.
     embeddings: Option<Tensor<2>>,
 }
 
 impl<M: Backbone> BurnEngine<M> {
     pub(super) fn new(module: M, input: InputShape, device: &Device) -> Self {
-        Self { module, input, device: device.clone(), embeddings: None }
+        let mut engine = Self { module, input, device: device.clone(), exact_batch: 0, embeddings: None };
+        engine.set_exact_batch(EXACT_BATCH);
+        engine
     }
 
     /// Gives the module the values of parameters and buffers.
@@ -58,6 +63,10 @@ impl<M: Backbone> Engine for BurnEngine<M> {
         self.infos(true)
     }
 
+    fn set_exact_batch(&mut self, samples: usize) {
+        self.exact_batch = if self.device == Device::flex() { samples } else { 0 };
+    }
+
     fn forward(
         &mut self,
         mode: Mode,
@@ -68,7 +77,7 @@ impl<M: Backbone> Engine for BurnEngine<M> {
     ) -> Result<Vec<f32>> {
         self.load(parameters, buffers);
         let samples = self.samples(samples, n, &self.device.clone().autodiff());
-        let embeddings = self.module.forward(samples, mode);
+        let embeddings = self.module.forward(samples, Pass { mode, exact: n <= self.exact_batch });
         let mut read = Read::of_buffers(embeddings.clone().inner());
         self.module.visit(&mut read);
         self.embeddings = Some(embeddings);
@@ -108,10 +117,10 @@ impl<M: Backbone> Engine for BurnEngine<M> {
         self.load(parameters, buffers);
         let mut module = self.module.valid();
         let mut embeddings = Vec::new();
+        let pass = Pass { mode: Mode::Eval, exact: false };
         for batch in samples.chunks(EMBED_BATCH * (samples.len() / n.max(1)).max(1)) {
             let batch = self.samples(batch, batch.len() / self.input.len(), &self.device);
-            let values =
-                read(Transaction::default().register(module.forward(batch, Mode::Eval)), "embedding")?;
+            let values = read(Transaction::default().register(module.forward(batch, pass)), "embedding")?;
             embeddings.extend(values.into_iter().flatten());
         }
         Ok(embeddings)

@@ -35,7 +35,7 @@ pub(crate) trait Engine: Send {
     /// Names and shapes of the batch-norm buffers.
     fn buffers(&self) -> Vec<TensorInfo>;
 
-    /// Sets how many samples the largest batch has that is rounded as PyTorch rounds it, where there is a choice.
+    /// Sets how many samples the largest batch has that is rounded as PyTorch rounds it, where it can be.
     fn set_exact_batch(&mut self, _samples: usize) {}
 
     /// Embeds `n` samples and keeps what `backward` needs.
