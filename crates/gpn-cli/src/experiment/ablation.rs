@@ -44,7 +44,11 @@ const VARIANTS: [Variant; 17] = [
     own("sharp-gate", &["propagation.gate_temperature=10"], "gate ten times as sharp"),
     own("detached", &["train.through_prototypes=false"], "no gradient through prototypes"),
     own("common-moments", &["train.own_moments=false"], "one set of moments for both kinds of steps"),
-    own("rare-memory", &["memory.share=0.02"], "memory refreshed a fifth as often"),
+    own(
+        "rare-memory",
+        &["memory.refresh_every=0", "memory.share=0.02"],
+        "memory refreshed for 2% of the work",
+    ),
 ];
 /// The whole method.
 const WHOLE: &str = "gpn-5w1s";
