@@ -10,7 +10,8 @@ use crate::nearest_name;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
-    /// The processor: gpn-kernels where they cover the backbone, otherwise burn's `flex` back end. The default.
+    /// The processor: gpn-kernels; for a backbone that they do not cover, burn's `flex` back end (cargo feature
+    /// `burn`). The default.
     #[default]
     Cpu,
     /// NVIDIA GPUs; cargo feature `cuda`.
@@ -55,13 +56,18 @@ impl FromStr for DeviceKind {
 #[derive(Clone, Debug)]
 pub struct Device {
     kind: DeviceKind,
+    #[cfg(feature = "burn")]
     burn: burn::tensor::Device,
 }
 
 impl Device {
     /// The processor.
     pub fn cpu() -> Self {
-        Self { kind: DeviceKind::Cpu, burn: burn::tensor::Device::flex() }
+        Self {
+            kind: DeviceKind::Cpu,
+            #[cfg(feature = "burn")]
+            burn: burn::tensor::Device::flex(),
+        }
     }
 
     /// Opens the first device of a kind.
@@ -90,7 +96,8 @@ impl Device {
     }
 
     /// The device as burn knows it, without autodiff.
-    pub fn burn(&self) -> &burn::tensor::Device {
+    #[cfg(feature = "burn")]
+    pub(crate) fn burn(&self) -> &burn::tensor::Device {
         &self.burn
     }
 }

@@ -50,6 +50,15 @@ pub enum ModelError {
         reason: String,
     },
 
+    /// A backbone that only burn computes, in a build without burn.
+    #[error(
+        "backbone `{backbone}` is not part of this build: build again with `cargo build --release --features burn`, or choose resnet08, resnet20 or conv4"
+    )]
+    BackboneNotBuilt {
+        /// Name of the backbone.
+        backbone: String,
+    },
+
     /// The kernels exist for some backbones only.
     #[error("the CPU kernels do not cover backbone `{backbone}` on `{device}`: use the burn engine for it")]
     NoKernels {

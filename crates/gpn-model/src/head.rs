@@ -1,12 +1,12 @@
 //! The linear classifier of the auxiliary task, with cross entropy.
 
-use burn::tensor::activation::log_softmax;
-use burn::tensor::{Int, Tensor, TensorData, Transaction};
 use gpn_kernels::linear;
 use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, DeviceKind};
-use crate::engine::{EngineChoice, read};
+use crate::engine::EngineChoice;
+#[cfg(feature = "burn")]
+use crate::engine::burn;
 use crate::error::{ModelError, Result};
 use crate::init::{first_values, normal_values};
 use crate::optim::Update;
@@ -44,8 +44,9 @@ pub enum HeadInit {
 pub struct ClassifierHead {
     embedding_len: usize,
     classes: usize,
-    /// The autodiff device, where burn computes the head and not the CPU kernels.
-    burn: Option<burn::tensor::Device>,
+    /// Where burn computes the head and not the CPU kernels.
+    #[cfg(feature = "burn")]
+    burn: Option<Device>,
     parameters: TensorList,
     gradients: Vec<Vec<f32>>,
 }
@@ -87,12 +88,20 @@ impl ClassifierHead {
                 device: device.kind().name(),
             });
         }
-        let burn = (!on_cpu || choice == EngineChoice::Burn).then(|| device.burn().clone().autodiff());
+        #[cfg(feature = "burn")]
+        let burn = (!on_cpu || !choice.allows_kernels()).then(|| device.clone());
         let [weight, bias] = HEAD_NAMES;
         let infos = vec![tensor_info(weight, [classes, embedding_len]), tensor_info(bias, [classes])];
         let gradients = infos.iter().map(|info| vec![0.0; info.numel()]).collect();
         let parameters = TensorList::new(infos, |index, info| first_values(info, FIRST_INDEX + index, seed));
-        Ok(Self { embedding_len, classes, burn, parameters, gradients })
+        Ok(Self {
+            embedding_len,
+            classes,
+            #[cfg(feature = "burn")]
+            burn,
+            parameters,
+            gradients,
+        })
     }
 
     /// Draws the weights anew, as `init` says.
@@ -121,17 +130,17 @@ impl ClassifierHead {
             });
         }
         check_labels(labels, self.classes)?;
-        match self.burn.clone() {
-            None => self.on_kernels(embeddings, labels),
-            Some(device) => self.on_burn(embeddings, labels, &device),
-        }
-    }
-
-    fn on_kernels(&mut self, embeddings: &[f32], labels: &[usize]) -> Result<HeadPass> {
         let len = self.embedding_len;
         let [weight, bias] = self.parameters.values() else {
             unreachable!("invariant: a head has two parameters")
         };
+        #[cfg(feature = "burn")]
+        if let Some(device) = &self.burn {
+            let pass;
+            (pass, self.gradients) =
+                burn::head_forward_backward(device.burn(), [weight, bias], embeddings, labels)?;
+            return Ok(pass);
+        }
         let [grad_weight, grad_bias] = &mut self.gradients[..] else {
             unreachable!("invariant: a head has two parameters")
         };
@@ -150,42 +159,6 @@ impl ClassifierHead {
             Some(&mut grad_embeddings),
         )?;
         Ok(HeadPass { loss, logits, grad_embeddings })
-    }
-
-    fn on_burn(
-        &mut self,
-        embeddings: &[f32],
-        labels: &[usize],
-        device: &burn::tensor::Device,
-    ) -> Result<HeadPass> {
-        let n = labels.len();
-        let leaf = |values: &[f32], shape: [usize; 2]| {
-            Tensor::<2>::from_data(TensorData::new(values.to_vec(), shape), device).require_grad()
-        };
-        let [weight, bias] = self.parameters.values() else {
-            unreachable!("invariant: a head has two parameters")
-        };
-        let weight = leaf(weight, [self.classes, self.embedding_len]);
-        let bias = leaf(bias, [1, self.classes]);
-        let input = leaf(embeddings, [n, self.embedding_len]);
-        let labels: Vec<i64> = labels.iter().map(|&label| label as i64).collect();
-        let labels = Tensor::<2, Int>::from_data(TensorData::new(labels, [n, 1]), device);
-
-        let logits = input.clone().matmul(weight.clone().transpose()) + bias.clone();
-        let loss = -log_softmax(logits.clone(), 1).gather(1, labels).mean();
-        let mut gradients = loss.backward();
-        let mut gradient = |leaf: &Tensor<2>| leaf.grad_remove(&mut gradients).ok_or(ModelError::NoForward);
-        let transaction = Transaction::default()
-            .register(loss.clone().inner())
-            .register(logits.inner())
-            .register(gradient(&input)?)
-            .register(gradient(&weight)?)
-            .register(gradient(&bias)?);
-        let mut values = read(transaction, "classifier head")?.into_iter();
-        let mut next = || values.next().unwrap_or_default();
-        let (loss, logits, grad_embeddings) = (next(), next(), next());
-        self.gradients = vec![next(), next()];
-        Ok(HeadPass { loss: loss.first().copied().unwrap_or(f32::NAN), logits, grad_embeddings })
     }
 
     /// `fc_classifier.weight: [classes, embedding_len]` and `fc_classifier.bias: [classes]`.
@@ -221,6 +194,7 @@ pub(crate) fn check_labels(labels: &[usize], classes: usize) -> Result<()> {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "burn")]
     #[test]
     fn engines_agree() {
         let embeddings: Vec<f32> = (0..3 * 7).map(|i| ((i * 5 % 11) as f32 - 5.0) / 4.0).collect();

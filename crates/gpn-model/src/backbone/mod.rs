@@ -1,43 +1,26 @@
 //! Backbones: networks that turn a sample into an embedding.
 //!
-//! Each is a settings struct whose `init` builds a burn module. [`BackboneConfig`] is one of them with its settings,
+//! Each has a settings struct; the engines compute it. [`BackboneConfig`] is one of them with its settings,
 //! [`BackboneKind`] the name a user gives.
 
 mod conv4;
 mod kind;
-mod layers;
 mod mlp;
-mod pytorch_order;
 mod resnet;
 mod resnet12;
 
-use burn::module::Module;
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-pub use conv4::{Conv4, Conv4Config};
+pub use conv4::Conv4Config;
 pub use gpn_kernels::Mode;
 pub use kind::BackboneKind;
-pub use mlp::{Mlp, MlpConfig};
-pub use resnet::{ResNet, ResNetConfig};
-pub use resnet12::{ResNet12, ResNet12Config};
+pub use mlp::MlpConfig;
+pub use resnet::ResNetConfig;
+#[cfg(feature = "burn")]
+pub(crate) use resnet::{LAST, POOL};
+pub use resnet12::ResNet12Config;
 
 use crate::error::{ModelError, Result};
-
-/// A burn module that embeds samples.
-pub trait Backbone: Module {
-    /// Embeds `samples: [n, channels, height, width]` into `[n, embedding]`.
-    fn forward(&mut self, samples: Tensor<4>, pass: Pass) -> Tensor<2>;
-}
-
-/// How a pass is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pass {
-    /// Which statistics batch norm uses.
-    pub mode: Mode,
-    /// Whether values are rounded as PyTorch rounds them, on burn's `flex` back end alone: slower.
-    pub exact: bool,
-}
 
 /// What one sample is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,14 +1,15 @@
 //! Who computes a backbone: the CPU kernels or burn. Both keep nothing of the network between steps but work
 //! buffers; parameters and batch-norm buffers are handed in, so that they live in one place.
 
-mod burn_engine;
+#[cfg(feature = "burn")]
+pub(crate) mod burn;
 mod identity;
 mod kernel_engine;
+mod mlp;
 
-use burn_engine::BurnEngine;
-pub(crate) use burn_engine::read;
 use identity::IdentityEngine;
 use kernel_engine::KernelEngine;
+use mlp::MlpEngine;
 
 use crate::backbone::{BackboneConfig, InputShape, Mode};
 use crate::device::{Device, DeviceKind};
@@ -23,8 +24,20 @@ pub enum EngineChoice {
     Auto,
     /// The CPU kernels; an error where they do not cover the backbone.
     Kernels,
-    /// burn's modules, on any device.
+    /// burn's modules, on any device; cargo feature `burn`.
+    #[cfg(feature = "burn")]
     Burn,
+}
+
+impl EngineChoice {
+    /// Whether the CPU kernels may compute.
+    pub(crate) fn allows_kernels(self) -> bool {
+        match self {
+            Self::Auto | Self::Kernels => true,
+            #[cfg(feature = "burn")]
+            Self::Burn => false,
+        }
+    }
 }
 
 /// One network at one input size.
@@ -74,23 +87,28 @@ pub(crate) fn build(
     choice: EngineChoice,
 ) -> Result<Box<dyn Engine>> {
     if device.kind() == DeviceKind::Cpu
-        && choice != EngineChoice::Burn
-        && let Some(engine) = KernelEngine::new(config, input)?
+        && choice.allows_kernels()
+        && let Some(engine) = on_processor(config, input)?
     {
-        return Ok(Box::new(engine));
+        return Ok(engine);
     }
     if choice == EngineChoice::Kernels {
         return Err(ModelError::NoKernels { backbone: config.name(), device: device.kind().name() });
     }
-    let plain = device.burn();
-    let train = plain.clone().autodiff();
+    #[cfg(feature = "burn")]
+    return Ok(burn::build(config, input, device.burn()));
+    #[cfg(not(feature = "burn"))]
+    Err(ModelError::BackboneNotBuilt { backbone: config.name() })
+}
+
+/// The engine without burn, or nothing where there is none for the backbone.
+fn on_processor(config: &BackboneConfig, input: InputShape) -> Result<Option<Box<dyn Engine>>> {
     Ok(match config {
-        BackboneConfig::ResNet(config) => Box::new(BurnEngine::new(config.init(&train), input, plain)),
-        BackboneConfig::Conv4(config) => Box::new(BurnEngine::new(config.init(&train), input, plain)),
-        BackboneConfig::ResNet12(config) => Box::new(BurnEngine::new(config.init(&train), input, plain)),
-        BackboneConfig::Mlp(config) => {
-            Box::new(BurnEngine::new(config.init(input.len(), &train), input, plain))
+        BackboneConfig::ResNet(_) | BackboneConfig::Conv4(_) => {
+            KernelEngine::new(config, input)?.map(|engine| Box::new(engine) as Box<dyn Engine>)
         }
-        BackboneConfig::Identity => Box::new(IdentityEngine),
+        BackboneConfig::Mlp(config) => Some(Box::new(MlpEngine::new(input.len(), &config.layers))),
+        BackboneConfig::Identity => Some(Box::new(IdentityEngine)),
+        BackboneConfig::ResNet12(_) => None,
     })
 }

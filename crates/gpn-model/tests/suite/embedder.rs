@@ -1,8 +1,10 @@
-//! The embedder on the backbones that burn alone computes, and what it refuses.
+//! The embedder on every backbone, and what it refuses.
 
+#[cfg(feature = "burn")]
+use gpn_model::ResNet12Config;
 use gpn_model::{
-    Adam, BackboneConfig, BackboneKind, Device, Embedder, EngineChoice, InputShape, MlpConfig, ModelError,
-    ResNet12Config,
+    Adam, BackboneConfig, BackboneKind, Conv4Config, Device, Embedder, EngineChoice, InputShape, MlpConfig,
+    ModelError,
 };
 
 /// Steps of Adam on the sum of squares make it smaller.
@@ -27,10 +29,13 @@ fn learns(config: &BackboneConfig, input: InputShape, n: usize) {
 fn every_backbone_learns() {
     let image = InputShape::Image { height: 32, width: 32 };
     learns(&BackboneKind::ResNet08.config(), image, 3);
+    learns(&BackboneConfig::Conv4(Conv4Config { width: 8 }), image, 3);
+    #[cfg(feature = "burn")]
     learns(&BackboneConfig::ResNet12(ResNet12Config { channels: [4, 8, 8, 16] }), image, 3);
     learns(&BackboneConfig::Mlp(MlpConfig { layers: vec![16, 8] }), InputShape::Embedding { len: 12 }, 3);
 }
 
+#[cfg(feature = "burn")]
 #[test]
 fn resnet12_has_the_parameters_of_the_field() {
     let input = InputShape::Image { height: 84, width: 84 };
@@ -76,8 +81,61 @@ fn wrong_calls_are_refused() {
     embedder.forward_train(&images).unwrap();
     embedder.embed(&images).unwrap();
     assert!(matches!(embedder.backward(&[0.0; 128]), Err(ModelError::NoForward)));
-    let mlp = BackboneKind::Mlp.config();
-    let embeddings = InputShape::Embedding { len: 4 };
-    let error = Embedder::with_engine(&mlp, embeddings, &Device::cpu(), 1, EngineChoice::Kernels).err();
+    let resnet12 = BackboneKind::ResNet12.config();
+    let error = Embedder::with_engine(&resnet12, input, &Device::cpu(), 1, EngineChoice::Kernels).err();
     assert!(matches!(error, Some(ModelError::NoKernels { .. })));
+}
+
+#[cfg(not(feature = "burn"))]
+#[test]
+fn a_backbone_that_is_not_built_names_its_feature() {
+    let input = InputShape::Image { height: 32, width: 32 };
+    let error = Embedder::new(&BackboneKind::ResNet12.config(), input, &Device::cpu(), 1).err().unwrap();
+    assert!(error.to_string().contains("--features burn"), "{error}");
+}
+
+/// The gradients of an MLP against finite differences of its definition in f64.
+#[test]
+fn mlp_gradients_are_those_of_the_definition() {
+    let lengths = [5, 7, 3];
+    let config = BackboneConfig::Mlp(MlpConfig { layers: lengths[1..].to_vec() });
+    let mut embedder =
+        Embedder::new(&config, InputShape::Embedding { len: lengths[0] }, &Device::cpu(), 9).unwrap();
+    let samples: Vec<f32> = (0..4 * lengths[0]).map(|i| ((i * 37 % 23) as f32 - 11.0) / 7.0).collect();
+    let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
+    let parameters: Vec<Vec<f64>> = embedder.parameters().iter().map(|tensor| wide(tensor.values)).collect();
+    let objective = |parameters: &[Vec<f64>]| -> f64 {
+        let embeddings = wide(&samples)
+            .chunks(lengths[0])
+            .flat_map(|sample| {
+                let mut x = sample.to_vec();
+                for layer in 0..2 {
+                    let (weight, bias) = (&parameters[2 * layer], &parameters[2 * layer + 1]);
+                    let row =
+                        |o: usize| weight[o * x.len()..(o + 1) * x.len()].iter().zip(&x).map(|(w, x)| w * x);
+                    x = (0..bias.len()).map(|o| bias[o] + row(o).sum::<f64>()).collect();
+                    if layer == 0 {
+                        x.iter_mut().for_each(|value| *value = value.max(0.0));
+                    }
+                }
+                x
+            })
+            .collect::<Vec<f64>>();
+        embeddings.iter().enumerate().map(|(i, e)| e * ((i % 5) as f64 - 1.5)).sum()
+    };
+    let embeddings = embedder.forward_train(&samples).unwrap();
+    let grad: Vec<f32> = (0..embeddings.len()).map(|i| (i % 5) as f32 - 1.5).collect();
+    embedder.backward(&grad).unwrap();
+    for (tensor, gradient) in embedder.gradients().enumerate() {
+        for element in 0..gradient.values.len() {
+            let moved = |step: f64| {
+                let mut moved = parameters.clone();
+                moved[tensor][element] += step;
+                objective(&moved)
+            };
+            let slope = (moved(1e-7) - moved(-1e-7)) / 2e-7;
+            let got = f64::from(gradient.values[element]);
+            assert!((got - slope).abs() < 1e-4, "{} {element}: {got} instead of {slope}", gradient.name);
+        }
+    }
 }

@@ -1,6 +1,7 @@
-//! Tests through the public interface, in one binary because each would link burn anew.
+//! Tests through the public interface, in one binary that links quickly.
 
 mod embedder;
+#[cfg(feature = "burn")]
 mod engines;
 mod gnn;
 mod golden;

@@ -58,6 +58,7 @@ fn resnet08(choice: EngineChoice) {
     }
 }
 
+#[cfg(feature = "burn")]
 #[test]
 fn resnet08_parity_burn() {
     resnet08(EngineChoice::Burn);
@@ -94,6 +95,7 @@ fn classifier(choice: EngineChoice) {
     }
 }
 
+#[cfg(feature = "burn")]
 #[test]
 fn classifier_parity_burn() {
     classifier(EngineChoice::Burn);

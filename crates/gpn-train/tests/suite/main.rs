@@ -1,4 +1,4 @@
-//! Tests through the public interface, in one binary because each would link burn anew.
+//! Tests through the public interface, in one binary that links quickly.
 
 mod classifier;
 mod episode_parity;

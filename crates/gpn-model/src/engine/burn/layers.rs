@@ -5,7 +5,8 @@ use burn::tensor::module::{batch_norm, batch_norm_train, conv2d};
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor};
 
-use super::{Mode, Pass, pytorch_order};
+use super::{Pass, pytorch_order};
+use crate::backbone::Mode;
 
 /// Added to a variance before its square root is taken.
 const EPSILON: f64 = 1e-5;

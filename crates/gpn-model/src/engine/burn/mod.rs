@@ -3,19 +3,59 @@
 //! Parameters are copied to the device before a pass, embeddings, statistics and gradients back after it, each in one
 //! transfer.
 
-use burn::module::{ModuleMapper, ModuleVisitor, Param};
+mod conv4;
+mod head;
+mod layers;
+mod mlp;
+mod pytorch_order;
+mod resnet;
+mod resnet12;
+
+pub(crate) use head::forward_backward as head_forward_backward;
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData, Transaction};
 use gpn_kernels::EXACT_BATCH;
 
 use super::Engine;
-use crate::backbone::{Backbone, InputShape, Mode, Pass};
+use super::identity::IdentityEngine;
+use crate::backbone::{BackboneConfig, InputShape, Mode};
 use crate::error::{ModelError, Result};
 use crate::tensors::{TensorInfo, TensorList, tensor_info};
 
 /// Samples that are embedded at once; bounds the memory of [`Engine::embed`].
 const EMBED_BATCH: usize = 128;
 
-pub(super) struct BurnEngine<M> {
+/// A burn module that embeds samples.
+pub(super) trait Backbone: Module {
+    /// Embeds `samples: [n, channels, height, width]` into `[n, embedding]`.
+    fn forward(&mut self, samples: Tensor<4>, pass: Pass) -> Tensor<2>;
+}
+
+/// How a pass is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pass {
+    /// Which statistics batch norm uses.
+    pub(super) mode: Mode,
+    /// Whether values are rounded as PyTorch rounds them, on burn's `flex` back end alone: slower.
+    pub(super) exact: bool,
+}
+
+/// The engine of a backbone on a device.
+pub(super) fn build(config: &BackboneConfig, input: InputShape, device: &Device) -> Box<dyn Engine> {
+    let train = device.clone().autodiff();
+    match config {
+        BackboneConfig::ResNet(config) => Box::new(BurnEngine::new(config.init(&train), input, device)),
+        BackboneConfig::Conv4(config) => Box::new(BurnEngine::new(config.init(&train), input, device)),
+        BackboneConfig::ResNet12(config) => Box::new(BurnEngine::new(config.init(&train), input, device)),
+        BackboneConfig::Mlp(config) => {
+            Box::new(BurnEngine::new(config.init(input.len(), &train), input, device))
+        }
+        BackboneConfig::Identity => Box::new(IdentityEngine),
+    }
+}
+
+struct BurnEngine<M> {
     /// On the autodiff device.
     module: M,
     input: InputShape,
@@ -28,7 +68,7 @@ pub(super) struct BurnEngine<M> {
 }
 
 impl<M: Backbone> BurnEngine<M> {
-    pub(super) fn new(module: M, input: InputShape, device: &Device) -> Self {
+    fn new(module: M, input: InputShape, device: &Device) -> Self {
         let mut engine = Self { module, input, device: device.clone(), exact_batch: 0, embeddings: None };
         engine.set_exact_batch(EXACT_BATCH);
         engine
@@ -132,7 +172,7 @@ fn is_buffer(name: &str) -> bool {
     name.ends_with("running_mean") || name.ends_with("running_var")
 }
 
-pub(crate) fn read(transaction: Transaction, operation: &'static str) -> Result<Vec<Vec<f32>>> {
+fn read(transaction: Transaction, operation: &'static str) -> Result<Vec<Vec<f32>>> {
     let failed = |reason: String| ModelError::DeviceFailed { operation, reason };
     let data = transaction.try_execute().map_err(|error| failed(error.to_string()))?;
     data.into_iter().map(|data| data.try_into_vec().map_err(|error| failed(format!("{error:?}")))).collect()
