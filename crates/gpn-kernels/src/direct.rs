@@ -56,17 +56,23 @@ impl Sweep<'_> {
     unsafe fn run<V: Vector, E: Epilogue<V>>(&self, image: usize, epilogue: &mut E) {
         // SAFETY: passed on.
         unsafe {
-            if self.channels.is_multiple_of(2 * V::LANES) {
-                match best_height(V::TILE_PIXELS, self.w) {
-                    8 => self.run_tiles::<V, E, 8, 2, 0>(image, epilogue),
-                    7 => self.run_tiles::<V, E, 7, 2, 0>(image, epilogue),
-                    6 => self.run_tiles::<V, E, 6, 2, 0>(image, epilogue),
-                    4 => self.run_tiles::<V, E, 4, 2, 0>(image, epilogue),
-                    _ => self.run_tiles::<V, E, 3, 2, 0>(image, epilogue),
+            let height = best_height(V::TILE_PIXELS, self.w);
+            if !V::IS_BLOCK {
+                if V::IS_HALF_BLOCK && height == 6 {
+                    self.run_tiles::<V, E, 6, 2, 0>(image, epilogue);
+                } else if V::IS_HALF_BLOCK || height == 4 {
+                    self.run_tiles::<V, E, 4, 2, 0>(image, epilogue);
+                } else {
+                    self.run_tiles::<V, E, 3, 2, 0>(image, epilogue);
+                }
+            } else if self.channels.is_multiple_of(2 * V::LANES) {
+                if height == 8 {
+                    self.run_tiles::<V, E, 8, 2, 0>(image, epilogue);
+                } else {
+                    self.run_tiles::<V, E, 7, 2, 0>(image, epilogue);
                 }
             } else {
-                // Only 16 lanes leave a single vector of channels: 16 of them are a block.
-                // Pixels 3 apart are those of an image.
+                // A single vector of channels is left. Pixels 3 apart are those of an image.
                 match (best_height([16, 7], self.w), self.pixel) {
                     (16, 3) => self.run_tiles::<V, E, 16, 1, 3>(image, epilogue),
                     (16, 16) => self.run_tiles::<V, E, 16, 1, 16>(image, epilogue),
@@ -273,15 +279,19 @@ pub(crate) fn add_weight_gradient<V: Vector>(
     // The tile runs over consecutive input values under a row of taps, a multiple of 48 or (image) 9.
     // SAFETY of the calls: lengths were checked, and P divides 3 * input.c.
     unsafe {
-        match (V::LANES, input.c.is_multiple_of(4), output.c.is_multiple_of(2 * V::LANES)) {
-            (16, true, true) => sum_pixels::<V, 12, 2>(shape, inputs, gradients, images, gradient, ahead),
-            (16, true, false) => sum_pixels::<V, 24, 1>(shape, inputs, gradients, images, gradient, ahead),
-            (16, false, _) if input.c == 3 => {
+        let is_image = !input.c.is_multiple_of(4);
+        if V::IS_BLOCK {
+            if is_image {
                 sum_pixels::<V, 9, 1>(shape, inputs, gradients, images, gradient, ahead);
+            } else if output.c.is_multiple_of(2 * V::LANES) {
+                sum_pixels::<V, 12, 2>(shape, inputs, gradients, images, gradient, ahead);
+            } else {
+                sum_pixels::<V, 24, 1>(shape, inputs, gradients, images, gradient, ahead);
             }
-            (8, true, _) => sum_pixels::<V, 6, 2>(shape, inputs, gradients, images, gradient, ahead),
-            (_, _, true) => sum_pixels::<V, 3, 2>(shape, inputs, gradients, images, gradient, ahead),
-            _ => sum_pixels::<V, 3, 1>(shape, inputs, gradients, images, gradient, ahead),
+        } else if V::IS_HALF_BLOCK && !is_image {
+            sum_pixels::<V, 6, 2>(shape, inputs, gradients, images, gradient, ahead);
+        } else {
+            sum_pixels::<V, 3, 2>(shape, inputs, gradients, images, gradient, ahead);
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) trait Epilogue<V: Vector> {
     /// Every pixel of `run` lies inside the output map and `c + LANES` does not exceed its channels.
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]);
 
-    /// Called after each few hundred pixels, so that sums can move on to f64.
+    /// Called after each hundred pixels or so, so that sums can move on to f64.
     fn settle(&mut self) {}
 }
 
@@ -57,18 +57,31 @@ impl<'a> ChannelSums<'a> {
         ChannelSums { short, long, channels }
     }
 
-    /// Adds to the sums of channels `c .. c + LANES`.
+    /// The short sums of channels `c .. c + LANES`, to be continued pixel by pixel: how many pixels a register
+    /// tile has depends on the instruction set, and the order of a sum must not.
     ///
     /// # Safety
     /// `c + LANES` does not exceed the channels.
     #[inline(always)]
-    pub(crate) unsafe fn add<V: Vector>(&mut self, c: usize, sum: V, products: V) {
+    unsafe fn short<V: Vector>(&self, c: usize) -> [V; 2] {
         // SAFETY: `short` holds `2 * channels` values, checked in `new`.
         unsafe {
+            let first = self.short.as_ptr().add(c);
+            [V::load(first), V::load(first.add(self.channels))]
+        }
+    }
+
+    /// Puts the continued sums back.
+    ///
+    /// # Safety
+    /// As [`ChannelSums::short`].
+    #[inline(always)]
+    unsafe fn set_short<V: Vector>(&mut self, c: usize, [sum, products]: [V; 2]) {
+        // SAFETY: as in `short`.
+        unsafe {
             let first = self.short.as_mut_ptr().add(c);
-            let second = first.add(self.channels);
-            V::load(first).add(sum).store(first);
-            V::load(second).add(products).store(second);
+            sum.store(first);
+            products.store(first.add(self.channels));
         }
     }
 
@@ -104,7 +117,8 @@ impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
-        let (mut sum, mut squares) = (V::zero(), V::zero());
+        // SAFETY: `c` is a vector of the map's channels.
+        let [mut sum, mut squares] = unsafe { self.sums.short::<V>(c) };
         for (p, &value) in values.iter().enumerate() {
             if p < run.pixels {
                 // SAFETY: the pixel is inside the map, and `out` holds the maps of the group.
@@ -113,8 +127,8 @@ impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
                 squares = value.mul_add(value, squares);
             }
         }
-        // SAFETY: `c` is a vector of the map's channels.
-        unsafe { self.sums.add(c, sum, squares) };
+        // SAFETY: as above.
+        unsafe { self.sums.set_short(c, [sum, squares]) };
     }
     #[inline(always)]
     fn settle(&mut self) {
@@ -201,7 +215,8 @@ impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
 
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        let (mut sum, mut products) = (V::zero(), V::zero());
+        // SAFETY: `c` is a vector of the map's channels.
+        let [mut sum, mut products] = unsafe { self.sums.short::<V>(c) };
         for (p, &value) in values.iter().enumerate() {
             if p < run.pixels {
                 let x = run.x + p * run.x_step;
@@ -220,8 +235,8 @@ impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
                 }
             }
         }
-        // SAFETY: `c` is a vector of the map's channels.
-        unsafe { self.sums.add(c, sum, products) };
+        // SAFETY: as above.
+        unsafe { self.sums.set_short(c, [sum, products]) };
     }
     #[inline(always)]
     fn settle(&mut self) {
@@ -262,10 +277,10 @@ impl<V: Vector> Epilogue<V> for ThroughPool<'_> {
 
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        let (mut sum, mut products) = (V::zero(), V::zero());
         // SAFETY: pooled pixels are inside the pooled map and so are their four sources inside the raw
         // map; the slices were checked to hold the group.
         unsafe {
+            let [mut sum, mut products] = self.sums.short::<V>(c);
             let (scale, shift) = (V::load(self.scale.as_ptr().add(c)), V::load(self.shift.as_ptr().add(c)));
             for (p, &value) in values.iter().enumerate() {
                 if p < run.pixels {
@@ -287,7 +302,7 @@ impl<V: Vector> Epilogue<V> for ThroughPool<'_> {
                     products = v.mul_add(chosen, products);
                 }
             }
-            self.sums.add(c, sum, products);
+            self.sums.set_short(c, [sum, products]);
         }
     }
     #[inline(always)]

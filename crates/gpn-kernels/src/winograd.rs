@@ -94,6 +94,9 @@ impl Iterator for Corners {
     }
 }
 
+/// Tiles after which the sums of an epilogue move on to f64.
+const SETTLE_EVERY: usize = 8;
+
 /// Channels summed in one go where rounding matters: sums of sums of 8 round about as much as the direct
 /// method does. Divides the channels.
 const PRECISE_RUN: usize = 8;
@@ -145,9 +148,11 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
                         }
                     }
                 }
+                if (i + 1) % SETTLE_EVERY == 0 || i + 1 == tiles {
+                    epilogue.settle();
+                }
             }
         }
-        epilogue.settle();
     }
 }
 
@@ -194,10 +199,12 @@ pub(crate) fn weight_gradient<V: Vector>(
                     n: output.c,
                     is_first: is_first && begin == 0,
                 };
-                match (V::LANES, output.c.is_multiple_of(2 * V::LANES)) {
-                    (16, true) => product.run::<V, 8, 2>(),
-                    (16, false) => product.run::<V, 16, 1>(),
-                    _ => product.run::<V, 4, 2>(),
+                if !V::IS_BLOCK {
+                    product.run::<V, 4, 2>();
+                } else if output.c.is_multiple_of(2 * V::LANES) {
+                    product.run::<V, 8, 2>();
+                } else {
+                    product.run::<V, 16, 1>();
                 }
             }
         }
@@ -218,16 +225,21 @@ unsafe fn multiply<V: Vector>(
 ) {
     // SAFETY: passed on.
     unsafe {
-        match (best_height(V::TILE_PIXELS, tiles), n.is_multiple_of(2 * V::LANES), k) {
-            (8, true, 32) => multiply_tiles::<V, 8, 2, 32>(xwy, tiles, (k, n), run),
-            (8, true, 64) => multiply_tiles::<V, 8, 2, 64>(xwy, tiles, (k, n), run),
-            (8, true, _) => multiply_tiles::<V, 8, 2, 0>(xwy, tiles, (k, n), run),
-            (7, true, _) => multiply_tiles::<V, 7, 2, 0>(xwy, tiles, (k, n), run),
-            (8, false, 16) => multiply_tiles::<V, 16, 1, 16>(xwy, tiles, (k, n), run),
-            (7, false, 16) => multiply_tiles::<V, 14, 1, 16>(xwy, tiles, (k, n), run),
-            (7 | 8, false, _) => multiply_tiles::<V, 8, 1, 0>(xwy, tiles, (k, n), run),
-            (6, ..) => multiply_tiles::<V, 6, 2, 0>(xwy, tiles, (k, n), run),
-            _ => multiply_tiles::<V, 4, 2, 0>(xwy, tiles, (k, n), run),
+        let height = best_height(V::TILE_PIXELS, tiles);
+        if V::IS_BLOCK {
+            match (height, n.is_multiple_of(2 * V::LANES), k) {
+                (8, true, 32) => multiply_tiles::<V, 8, 2, 32>(xwy, tiles, (k, n), run),
+                (8, true, 64) => multiply_tiles::<V, 8, 2, 64>(xwy, tiles, (k, n), run),
+                (8, true, _) => multiply_tiles::<V, 8, 2, 0>(xwy, tiles, (k, n), run),
+                (_, true, _) => multiply_tiles::<V, 7, 2, 0>(xwy, tiles, (k, n), run),
+                (8, false, 16) => multiply_tiles::<V, 16, 1, 16>(xwy, tiles, (k, n), run),
+                (_, false, 16) => multiply_tiles::<V, 14, 1, 16>(xwy, tiles, (k, n), run),
+                (_, false, _) => multiply_tiles::<V, 8, 1, 0>(xwy, tiles, (k, n), run),
+            }
+        } else if V::IS_HALF_BLOCK && height == 6 {
+            multiply_tiles::<V, 6, 2, 0>(xwy, tiles, (k, n), run);
+        } else {
+            multiply_tiles::<V, 4, 2, 0>(xwy, tiles, (k, n), run);
         }
     }
 }

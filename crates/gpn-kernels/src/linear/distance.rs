@@ -33,18 +33,37 @@ impl Kernel for Distances<'_> {
             let query = &self.queries[i * self.dim..(i + 1) * self.dim];
             for (j, out) in out.iter_mut().enumerate() {
                 let prototype = &self.prototypes[j * self.dim..(j + 1) * self.dim];
-                let mut sum = V::zero();
-                let (a, b) = (query.chunks_exact(V::LANES), prototype.chunks_exact(V::LANES));
-                let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| (x - y) * (x - y)).sum();
-                for (a, b) in a.zip(b) {
-                    // SAFETY: chunks have `LANES` values.
-                    let difference = unsafe { V::load(a.as_ptr()).sub(V::load(b.as_ptr())) };
-                    sum = difference.mul_add(difference, sum);
-                }
-                *out = sum.sum() + rest;
+                *out = squared_distance::<V>(query, prototype);
             }
         }
     }
+}
+
+/// Sums that run beside each other, whatever the vector's length: the result is the same with every instruction set.
+const SUMS: usize = 16;
+/// The shortest vector has four lanes.
+const MOST_VECTORS: usize = 4;
+
+/// `|a - b|^2`
+#[inline(always)]
+fn squared_distance<V: Vector>(a: &[f32], b: &[f32]) -> f32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<SUMS>(), b.as_chunks::<SUMS>());
+    let mut vectors = [V::zero(); MOST_VECTORS];
+    for (a, b) in a.iter().zip(b) {
+        for (i, sum) in vectors.iter_mut().enumerate().take(SUMS / V::LANES) {
+            let at = i * V::LANES;
+            // SAFETY: `at + LANES` does not exceed the chunk's 16 values.
+            let difference = unsafe { V::load(a.as_ptr().add(at)).sub(V::load(b.as_ptr().add(at))) };
+            *sum = difference.mul_add(difference, *sum);
+        }
+    }
+    let mut sums = [0.0; SUMS];
+    for (i, sum) in vectors.iter().enumerate().take(SUMS / V::LANES) {
+        // SAFETY: as above.
+        unsafe { sum.store(sums.as_mut_ptr().add(i * V::LANES)) };
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(x, y)| (x - y) * (x - y)).sum();
+    sums.iter().sum::<f32>() + rest
 }
 
 /// Gradients of [`squared_distances`] for `grad: [q, n]`; `grad_queries: [q, dim]` and
@@ -82,6 +101,22 @@ pub fn squared_distances_backward(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instruction_sets_compute_the_same_bits() {
+        for dim in [1, 5, 16, 64, 100, 383] {
+            let [a, b] =
+                [0.37, 0.91].map(|step| (0..dim).map(|i| libm::sinf(i as f32 * step)).collect::<Vec<f32>>());
+            let distance = |simd: Simd| {
+                let mut out = [f32::NAN];
+                simd.run(Distances { queries: &a, prototypes: &b, dim, out: &mut out });
+                out[0].to_bits()
+            };
+            let fused = Simd::available().into_iter().filter(|simd| simd.is_fused());
+            let bits: Vec<u32> = fused.map(distance).collect();
+            assert!(bits.iter().all(|b| *b == bits[0]), "{dim}: {bits:x?}");
+        }
+    }
 
     #[test]
     fn distances_and_gradients_agree_with_the_definition() {

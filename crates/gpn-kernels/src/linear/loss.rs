@@ -53,7 +53,7 @@ impl Kernel for Row<'_> {
             *e *= factor;
         }
         self.grad[self.label] -= self.weight;
-        sum.ln() + f64::from(largest) - f64::from(self.logits[self.label])
+        libm::log(sum) + f64::from(largest) - f64::from(self.logits[self.label])
     }
 }
 

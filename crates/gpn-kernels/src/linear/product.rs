@@ -37,8 +37,11 @@ impl Product<'_> {
         let rows = c.len() / self.columns;
         assert!(self.steps == 0 || self.b.len() >= self.steps * self.columns);
         assert!(self.steps == 0 || self.a.len() > (rows - 1) * self.a_row + (self.steps - 1) * self.a_step);
-        let simd = Simd::chosen();
-        if rows <= ROWS_PER_TASK {
+        self.run_with(Simd::chosen(), c);
+    }
+
+    fn run_with(&self, simd: Simd, c: &mut [f32]) {
+        if c.len() <= ROWS_PER_TASK * self.columns {
             return simd.run(Rows { product: self, first: 0, out: c });
         }
         c.par_chunks_mut(ROWS_PER_TASK * self.columns).enumerate().for_each(|(task, out)| {
@@ -65,16 +68,18 @@ impl Kernel for Rows<'_> {
             while i < rows {
                 // SAFETY: the tile is inside the product, whose lengths `Product::run` checked.
                 i += unsafe {
-                    match (V::LANES, rows - i) {
-                        (16, 8..) => self.tile::<V, 8>(i, j),
-                        (_, 4..) => self.tile::<V, 4>(i, j),
-                        _ => self.tile::<V, 1>(i, j),
+                    if V::IS_BLOCK && rows - i >= 8 {
+                        self.tile::<V, 8>(i, j)
+                    } else if rows - i >= 4 {
+                        self.tile::<V, 4>(i, j)
+                    } else {
+                        self.tile::<V, 1>(i, j)
                     }
                 };
             }
         }
         if columns < self.product.columns {
-            self.last_columns(columns, rows);
+            self.last_columns::<V>(columns, rows);
         }
     }
 }
@@ -95,9 +100,9 @@ impl Rows<'_> {
         P
     }
 
-    /// The columns that fill no tile.
+    /// The columns that fill no tile, rounded like those that do: which these are depends on the instruction set.
     #[inline(always)]
-    fn last_columns(&mut self, begin: usize, rows: usize) {
+    fn last_columns<V: Vector>(&mut self, begin: usize, rows: usize) {
         let p = self.product;
         if begin == p.columns {
             return;
@@ -108,8 +113,35 @@ impl Rows<'_> {
             for k in 0..p.steps {
                 let a = p.a[(self.first + i) * p.a_row + k * p.a_step];
                 for (sum, b) in out.iter_mut().zip(&p.b[k * p.columns + begin..]) {
-                    *sum += a * b;
+                    *sum = V::mul_add_one(a, *b, *sum);
                 }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instruction_sets_compute_the_same_bits() {
+        let values = |n: usize, seed: usize| -> Vec<f32> {
+            (0..n).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.5 - 1.0).collect()
+        };
+        for (rows, steps, columns) in [(1, 7, 5), (13, 64, 33), (40, 19, 100), (9, 3, 31), (8, 128, 16)] {
+            let (a, b) = (values(rows * steps, 1), values(steps * columns, 2));
+            let product = Product { a: &a, a_row: steps, a_step: 1, b: &b, steps, columns };
+            let run = |simd: Simd| {
+                let mut c = vec![f32::NAN; rows * columns];
+                product.run_with(simd, &mut c);
+                c
+            };
+            let mut results =
+                Simd::available().into_iter().filter(|simd| simd.is_fused()).map(|simd| (simd, run(simd)));
+            let Some((_, first)) = results.next() else { return };
+            for (simd, result) in results {
+                assert!(result == first, "{} {rows} {steps} {columns}", simd.name());
             }
         }
     }

@@ -4,6 +4,8 @@ mod backward;
 mod batch;
 mod forward;
 mod infer;
+#[cfg(test)]
+mod instruction_sets;
 mod plan;
 mod worker;
 

@@ -65,6 +65,10 @@ impl Vector for Avx2 {
         unsafe { Self(_mm256_fmadd_ps(self.0, b.0, c.0)) }
     }
     #[inline(always)]
+    fn mul_add_one(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+    #[inline(always)]
     fn select_greater(self, threshold: Self, yes: Self, no: Self) -> Self {
         unsafe {
             let mask = _mm256_cmp_ps::<_CMP_GT_OQ>(self.0, threshold.0);

@@ -73,6 +73,10 @@ impl Vector for Avx512 {
         unsafe { Self(_mm512_fmadd_ps(self.0, b.0, c.0)) }
     }
     #[inline(always)]
+    fn mul_add_one(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+    #[inline(always)]
     fn select_greater(self, threshold: Self, yes: Self, no: Self) -> Self {
         unsafe {
             let mask = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(self.0, threshold.0);

@@ -8,6 +8,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod pair;
 mod portable;
 
 use std::sync::OnceLock;
@@ -25,6 +27,11 @@ pub(crate) trait Vector: Copy {
     const ROUNDS_ONCE: bool;
     /// Values per vector; divides [`crate::geometry::CHANNEL_BLOCK`].
     const LANES: usize;
+    /// Whether a vector is a whole block of channels. (Constants of their own, so that tiles of the other instruction
+    /// sets are not even compiled.)
+    const IS_BLOCK: bool = Self::LANES == 16;
+    /// Whether a vector is half a block.
+    const IS_HALF_BLOCK: bool = Self::LANES == 8;
     /// Register tiles tried by the convolutions, in pixels: the one that wastes less of a row is taken.
     const TILE_PIXELS: [usize; 2];
 
@@ -62,6 +69,8 @@ pub(crate) trait Vector: Copy {
     fn max(self, b: Self) -> Self;
     /// `self * b + c`
     fn mul_add(self, b: Self, c: Self) -> Self;
+    /// `a * b + c` of single values, rounded as [`Vector::mul_add`] rounds.
+    fn mul_add_one(a: f32, b: f32, c: f32) -> f32;
     /// `yes` where `self > threshold`, else `no`.
     fn select_greater(self, threshold: Self, yes: Self, no: Self) -> Self;
 
@@ -104,11 +113,18 @@ enum Level {
     Avx512,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(all(test, target_arch = "x86_64"))]
+    Pair,
+    Fused,
     Portable,
 }
 
 /// An instruction set that this processor has. Values come only from [`Simd::detect`] and
 /// [`Simd::available`], so holding one is proof that it may be used.
+///
+/// `avx512`, `avx2` and `fused` compute the same bits. `fused` is plain Rust for processors whose instruction for
+/// `a * b + c` rounds once. `portable` rounds twice, and so computes other bits: it is for processors without that
+/// instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Simd(Level);
 
@@ -123,14 +139,19 @@ impl Simd {
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 found.push(Simd(Level::Avx2));
+                #[cfg(test)]
+                found.push(Simd(Level::Pair));
             }
+        }
+        if has_fused_instruction() {
+            found.push(Simd(Level::Fused));
         }
         found.push(Simd(Level::Portable));
         found
     }
 
     /// The fastest instruction set, or the one named by the environment variable `GPN_SIMD`
-    /// (`avx512`, `avx2` or `portable`), which is read once.
+    /// (`avx512`, `avx2`, `fused` or `portable`), which is read once.
     pub fn detect() -> Result<Simd, KernelError> {
         static CHOICE: OnceLock<Result<Simd, String>> = OnceLock::new();
         let choice = CHOICE.get_or_init(|| match std::env::var("GPN_SIMD") {
@@ -150,13 +171,21 @@ impl Simd {
         Self::detect().unwrap_or_else(|_| Self::available()[0])
     }
 
-    /// `avx512`, `avx2` or `portable`.
+    /// Whether it computes the bits that all instruction sets but `portable` compute.
+    pub fn is_fused(self) -> bool {
+        self.0 != Level::Portable
+    }
+
+    /// `avx512`, `avx2`, `fused` or `portable`.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => "avx2",
+            #[cfg(all(test, target_arch = "x86_64"))]
+            Level::Pair => "pair",
+            Level::Fused => "fused",
             Level::Portable => "portable",
         }
     }
@@ -171,9 +200,25 @@ impl Simd {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { avx2::run(kernel) },
-            Level::Portable => kernel.run::<portable::Portable<false>>(),
+            // SAFETY: as above.
+            #[cfg(all(test, target_arch = "x86_64"))]
+            Level::Pair => unsafe { pair::run(kernel) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Level::Fused => unsafe { portable::run_with_fma(kernel) },
+            #[cfg(not(target_arch = "x86_64"))]
+            Level::Fused => kernel.run::<portable::Portable<portable::Once>>(),
+            Level::Portable => kernel.run::<portable::Portable<portable::Twice>>(),
         }
     }
+}
+
+/// Whether the processor computes `a * b + c` in one instruction, which rounds once.
+fn has_fused_instruction() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    return cfg!(target_arch = "aarch64");
 }
 
 /// Name of the instruction set that new networks and the functions of [`crate::linear`] use.
@@ -193,7 +238,7 @@ mod tests {
         fn run<V: Vector>(self) -> Self::Output {
             let a: Vec<f32> = (0..16).map(|i| i as f32 - 7.5).collect();
             let b: Vec<f32> = (0..16).map(|i| 3.0 - (i % 5) as f32).collect();
-            let mut out = vec![vec![0.0; 16]; 8];
+            let mut out = vec![vec![0.0; 16]; 9];
             for at in (0..16).step_by(V::LANES) {
                 // SAFETY: `at + LANES <= 16`, the length of every slice.
                 unsafe {
@@ -206,6 +251,9 @@ mod tests {
                     x.select_greater(y, V::splat(1.0), V::splat(-1.0)).store(out[5].as_mut_ptr().add(at));
                     x.where_positive(y).store(out[6].as_mut_ptr().add(at));
                     out[7][at] = x.relu().sum();
+                }
+                for i in at..at + V::LANES {
+                    out[8][i] = V::mul_add_one(a[i], b[i], 2.0);
                 }
             }
             out[7][0] = out[7].iter().sum();

@@ -1,30 +1,94 @@
 //! Plain Rust: 4 lanes, which every SIMD unit has (SSE2 and NEON are baseline on their machines).
 
+use std::marker::PhantomData;
+
 use super::Vector;
 
 const LANES: usize = 4;
 
-/// `FUSED`: whether `mul_add` rounds once.
-#[derive(Clone, Copy)]
-pub(super) struct Portable<const FUSED: bool>([f32; LANES]);
+/// How `a * b + c` is rounded.
+pub(super) trait Rounding: Copy {
+    /// What rounds once, without being slow.
+    type Fused: Rounding;
+    /// Whether once.
+    const ONCE: bool;
+    fn mul_add(a: f32, b: f32, c: f32) -> f32;
+}
 
-impl<const FUSED: bool> Portable<FUSED> {
+/// After the product and after the sum: what processors without a fused instruction do quickly.
+#[derive(Clone, Copy)]
+pub(super) struct Twice;
+
+impl Rounding for Twice {
+    type Fused = ThroughF64;
+    const ONCE: bool = false;
     #[inline(always)]
-    fn zip(self, b: Self, f: impl Fn(f32, f32) -> f32) -> Self {
-        Self(std::array::from_fn(|i| f(self.0[i], b.0[i])))
+    fn mul_add(a: f32, b: f32, c: f32) -> f32 {
+        a * b + c
     }
 }
 
-impl<const FUSED: bool> Vector for Portable<FUSED> {
-    type Fused = Portable<true>;
-    const ROUNDS_ONCE: bool = FUSED || cfg!(target_arch = "aarch64");
+/// Once, as the fused instruction does.
+#[derive(Clone, Copy)]
+pub(super) struct Once;
+
+impl Rounding for Once {
+    type Fused = Self;
+    const ONCE: bool = true;
+    #[inline(always)]
+    fn mul_add(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+}
+
+/// Nearly always as [`Once`], and quick without the instruction: the product is exact in f64, the sum there is
+/// rounded, and then rounded again.
+#[derive(Clone, Copy)]
+pub(super) struct ThroughF64;
+
+impl Rounding for ThroughF64 {
+    type Fused = Self;
+    const ONCE: bool = true;
+    #[inline(always)]
+    fn mul_add(a: f32, b: f32, c: f32) -> f32 {
+        (f64::from(a) * f64::from(b) + f64::from(c)) as f32
+    }
+}
+
+/// Runs `kernel` in plain code with the fused instruction enabled.
+///
+/// # Safety
+/// The processor has AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn run_with_fma<K: super::Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Portable<Once>>()
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Portable<R>([f32; LANES], PhantomData<R>);
+
+impl<R: Rounding> Portable<R> {
+    #[inline(always)]
+    fn from_lanes(lane: impl Fn(usize) -> f32) -> Self {
+        let mut lanes = [0.0; LANES];
+        for (i, value) in lanes.iter_mut().enumerate() {
+            *value = lane(i);
+        }
+        Self(lanes, PhantomData)
+    }
+}
+
+impl<R: Rounding> Vector for Portable<R> {
+    type Fused = Portable<R::Fused>;
+    const ROUNDS_ONCE: bool = R::ONCE;
     const LANES: usize = LANES;
     const TILE_PIXELS: [usize; 2] = [4, 3];
 
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self {
         // SAFETY: the caller promises `LANES` readable values; an array of f32 is aligned as an f32.
-        unsafe { Self(*p.cast::<[f32; LANES]>()) }
+        unsafe { Self(*p.cast::<[f32; LANES]>(), PhantomData) }
     }
     #[inline(always)]
     unsafe fn store(self, p: *mut f32) {
@@ -33,38 +97,34 @@ impl<const FUSED: bool> Vector for Portable<FUSED> {
     }
     #[inline(always)]
     fn splat(x: f32) -> Self {
-        Self([x; LANES])
+        Self([x; LANES], PhantomData)
     }
     #[inline(always)]
     fn add(self, b: Self) -> Self {
-        self.zip(b, |x, y| x + y)
+        Self::from_lanes(|i| self.0[i] + b.0[i])
     }
     #[inline(always)]
     fn sub(self, b: Self) -> Self {
-        self.zip(b, |x, y| x - y)
+        Self::from_lanes(|i| self.0[i] - b.0[i])
     }
     #[inline(always)]
     fn mul(self, b: Self) -> Self {
-        self.zip(b, |x, y| x * y)
+        Self::from_lanes(|i| self.0[i] * b.0[i])
     }
     #[inline(always)]
     fn max(self, b: Self) -> Self {
-        self.zip(b, |x, y| if x > y { x } else { y })
+        Self::from_lanes(|i| if self.0[i] > b.0[i] { self.0[i] } else { b.0[i] })
     }
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
-        // Without the instruction `f32::mul_add` is a slow call. A product of two f32 is exact in f64.
-        if cfg!(target_arch = "aarch64") {
-            Self(std::array::from_fn(|i| self.0[i].mul_add(b.0[i], c.0[i])))
-        } else if FUSED {
-            let wide = |x: f32| f64::from(x);
-            Self(std::array::from_fn(|i| (wide(self.0[i]) * wide(b.0[i]) + wide(c.0[i])) as f32))
-        } else {
-            self.mul(b).add(c)
-        }
+        Self::from_lanes(|i| R::mul_add(self.0[i], b.0[i], c.0[i]))
+    }
+    #[inline(always)]
+    fn mul_add_one(a: f32, b: f32, c: f32) -> f32 {
+        R::mul_add(a, b, c)
     }
     #[inline(always)]
     fn select_greater(self, threshold: Self, yes: Self, no: Self) -> Self {
-        Self(std::array::from_fn(|i| if self.0[i] > threshold.0[i] { yes.0[i] } else { no.0[i] }))
+        Self::from_lanes(|i| if self.0[i] > threshold.0[i] { yes.0[i] } else { no.0[i] })
     }
 }
