@@ -81,9 +81,9 @@ impl Stream {
 
     /// Two independent numbers from the standard normal distribution (Box and Muller).
     pub fn normal_pair(&mut self) -> (f32, f32) {
-        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        let radius = (-2.0 * libm::log(1.0 - self.unit())).sqrt();
         let angle = std::f64::consts::TAU * self.unit();
-        ((radius * angle.cos()) as f32, (radius * angle.sin()) as f32)
+        ((radius * libm::cos(angle)) as f32, (radius * libm::sin(angle)) as f32)
     }
 
     /// `count` different items, every ordered choice equally likely.

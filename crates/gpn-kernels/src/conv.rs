@@ -26,6 +26,25 @@ pub(crate) enum Output<'a> {
     ToImages(ToImages<'a>),
 }
 
+impl Output<'_> {
+    /// The map of the outputs.
+    fn map(&self) -> Map {
+        match self {
+            Self::Keep(e) => e.map,
+            Self::KeepWithSums(e) => e.map(),
+            Self::ThroughRelu(e) => e.map,
+            Self::ThroughPool(e) => e.map,
+            Self::BiasRelu(e) => e.map,
+            Self::ToImages(e) => e.map,
+        }
+    }
+
+    /// Whether the outputs are gradients of inputs.
+    fn is_backward(&self) -> bool {
+        matches!(self, Self::ThroughRelu(_) | Self::ThroughPool(_) | Self::ToImages(_))
+    }
+}
+
 /// Convolves the padded maps of a group of images.
 pub(crate) struct Convolve<'a> {
     pub(crate) shape: &'a ConvShape,
@@ -99,6 +118,7 @@ impl Kernel for Convolve<'_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         let Convolve { shape, maps, images, exact, weights, work, output } = self;
+        assert_eq!(output.map(), if output.is_backward() { shape.input_gradient() } else { shape.output });
         let operands = Operands { shape, maps, images, exact, weights, work };
         match output {
             Output::Keep(mut e) => {

@@ -108,6 +108,10 @@ impl<'a> KeepWithSums<'a> {
         assert!(out.len() >= images * map.len() && is_streamable(out));
         KeepWithSums { out, map, sums }
     }
+
+    pub(crate) fn map(&self) -> Map {
+        self.map
+    }
 }
 
 impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {

@@ -44,7 +44,7 @@ fn check(architecture: Architecture, mode: Mode, (n, h, w): (usize, usize, usize
         (params.iter().map(|p| wide(p)).collect(), start.iter().map(|b| wide(b)).collect());
     let images64 = wide(&images);
     let embed = |params: &[Vec<f64>], images: &[f64]| {
-        reference::embed(architecture, mode, params, &buffers64, images, (n, h, w))
+        reference::embed(architecture, mode, params, &buffers64, images, (n, h, w)).0
     };
     let objective = |params: &[Vec<f64>], images: &[f64]| -> f64 {
         embed(params, images).iter().zip(&target).map(|(e, t)| e * f64::from(*t)).sum()

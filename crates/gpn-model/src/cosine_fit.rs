@@ -152,7 +152,7 @@ fn softmax(values: &mut [f32]) {
     let highest = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0;
     for value in &mut *values {
-        *value = (*value - highest).exp();
+        *value = libm::expf(*value - highest);
         sum += *value;
     }
     for value in values {

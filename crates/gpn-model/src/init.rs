@@ -52,8 +52,8 @@ fn unit(rng: &mut ChaCha8Rng) -> f64 {
 fn normal(rng: &mut ChaCha8Rng, len: usize, deviation: f64) -> Vec<f32> {
     let mut values = Vec::with_capacity(len + 1);
     while values.len() < len {
-        let radius = deviation * (-2.0 * unit(rng).ln()).sqrt();
-        let (sine, cosine) = (std::f64::consts::TAU * unit(rng)).sin_cos();
+        let radius = deviation * (-2.0 * libm::log(unit(rng))).sqrt();
+        let (sine, cosine) = libm::sincos(std::f64::consts::TAU * unit(rng));
         values.extend([(radius * cosine) as f32, (radius * sine) as f32]);
     }
     values.truncate(len);

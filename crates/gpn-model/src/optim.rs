@@ -210,7 +210,7 @@ impl StepDecay {
     /// Rate of an episode, counted from 0.
     pub fn rate(&self, episode: u64) -> f64 {
         let falls = episode.checked_sub(self.from).map_or(0, |since| 1 + since / self.every.max(1));
-        self.initial * self.factor.powf(falls as f64)
+        self.initial * libm::pow(self.factor, falls as f64)
     }
 }
 

@@ -158,7 +158,7 @@ impl Candidates {
             .collect();
         let nearest = distances.iter().copied().fold(f32::INFINITY, f32::min);
         let likelihood =
-            |distance: f32| (f64::from(self.scale) * (f64::from(nearest) - f64::from(distance))).exp();
+            |distance: f32| libm::exp(f64::from(self.scale) * (f64::from(nearest) - f64::from(distance)));
         let total: f64 = distances.iter().map(|&distance| likelihood(distance)).sum();
         let mut guesses: Vec<Guess> = distances
             .iter()

@@ -358,7 +358,7 @@ impl Config {
         let trained = auxiliary * self.train.auxiliary_batch as f64 + (1.0 - auxiliary) * few_shot;
         let least = looked_at as f64 / (STEP_COST * trained * self.memory.share);
         // Two significant digits are enough, and read better.
-        let digit = 10_f64.powf(least.max(1.0).log10().floor() - 1.0).max(1.0);
+        let digit = libm::pow(10.0, libm::log10(least.max(1.0)).floor() - 1.0).max(1.0);
         ((least / digit).ceil() * digit).max(1.0) as u64
     }
 }

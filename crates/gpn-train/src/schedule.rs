@@ -70,7 +70,7 @@ impl Schedule {
 
     /// What episode `t` does: drawn from the episode's own stream, so that it depends on nothing before it.
     pub fn kind(&self, t: u64) -> StepKind {
-        let probability = 0.9_f64.powf(20.0 * self.progress(t));
+        let probability = libm::pow(0.9, 20.0 * self.progress(t));
         let drawn = Stream::new(self.seed, Purpose::Step, t).unit();
         if self.config.auxiliary && drawn < probability { StepKind::Auxiliary } else { StepKind::FewShot }
     }

@@ -55,10 +55,10 @@ pub fn random_crop(config: &CropConfig, width: u32, height: u32, stream: &mut St
 
 fn random_region(config: &CropConfig, width: u32, height: u32, stream: &mut Stream) -> Region {
     let area = f64::from(width) * f64::from(height);
-    let log_ratio = (config.ratio.0.ln(), config.ratio.1.ln());
+    let log_ratio = (libm::log(config.ratio.0), libm::log(config.ratio.1));
     for _ in 0..TRIES {
         let target = area * stream.between(config.scale.0, config.scale.1);
-        let aspect = stream.between(log_ratio.0, log_ratio.1).exp();
+        let aspect = libm::exp(stream.between(log_ratio.0, log_ratio.1));
         let w = (target * aspect).sqrt().round_ties_even() as u32;
         let h = (target / aspect).sqrt().round_ties_even() as u32;
         if (1..=width).contains(&w) && (1..=height).contains(&h) {

@@ -29,14 +29,24 @@ impl Product<'_> {
     /// Writes every row of `c`. Each value is summed by one thread, so threads do not change it.
     ///
     /// # Panics
-    /// If `a` or `b` is shorter than the product needs.
+    /// If `a` or `b` is shorter than the product needs, or `c` is not whole rows.
     pub fn run(&self, c: &mut [f32]) {
         if c.is_empty() {
             return;
         }
+        assert!(
+            self.columns > 0 && c.len().is_multiple_of(self.columns),
+            "the result is no matrix of whole rows"
+        );
         let rows = c.len() / self.columns;
-        assert!(self.steps == 0 || self.b.len() >= self.steps * self.columns);
-        assert!(self.steps == 0 || self.a.len() > (rows - 1) * self.a_row + (self.steps - 1) * self.a_step);
+        if let Some(last) = self.steps.checked_sub(1) {
+            // Sizes that overflow are sizes that no slice has.
+            let end_of_b = self.steps.checked_mul(self.columns);
+            let (row, step) = ((rows - 1).checked_mul(self.a_row), last.checked_mul(self.a_step));
+            let last_of_a = row.zip(step).and_then(|(row, step)| row.checked_add(step));
+            assert!(end_of_b.is_some_and(|end| end <= self.b.len()), "b is shorter than the product needs");
+            assert!(last_of_a.is_some_and(|last| last < self.a.len()), "a is shorter than the product needs");
+        }
         self.run_with(Simd::chosen(), c);
     }
 
@@ -123,6 +133,21 @@ impl Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_that_overflow_are_refused() {
+        let [a, b] = [[1.0; 4]; 2];
+        let refused = |product: Product<'_>, c: usize| {
+            std::panic::catch_unwind(|| product.run(&mut vec![0.0; c])).is_err()
+        };
+        let fine = Product { a: &a, a_row: 2, a_step: 1, b: &b, steps: 2, columns: 2 };
+        assert!(!refused(fine, 4));
+        assert!(refused(fine, 3), "not whole rows");
+        assert!(refused(Product { a_row: 3, ..fine }, 4));
+        assert!(refused(Product { a_row: usize::MAX, ..fine }, 4));
+        assert!(refused(Product { a_step: usize::MAX / 2 + 2, a_row: 1, ..fine }, 4));
+        assert!(refused(Product { steps: usize::MAX / 2 + 2, ..fine }, 4));
+    }
 
     #[test]
     fn instruction_sets_compute_the_same_bits() {

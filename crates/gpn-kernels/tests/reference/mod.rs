@@ -1,4 +1,4 @@
-//! The networks by their definition, in f64, for one set of parameters.
+//! The networks by their definition, in f64, for one set of parameters; and how far their values are from a kink.
 
 use gpn_kernels::{Architecture, Mode};
 
@@ -65,6 +65,27 @@ impl Maps {
         self
     }
 
+    /// The smallest distance from the kink of the ReLU.
+    fn relu_margin(&self) -> f64 {
+        self.data.iter().fold(f64::INFINITY, |margin, v| margin.min(v.abs()))
+    }
+
+    /// The smallest distance between the two largest values of a 2x2 window, among windows with a positive value.
+    fn pool_margin(&self) -> f64 {
+        let mut margin = f64::INFINITY;
+        for (n, c) in (0..self.n * self.c).map(|i| (i / self.c, i % self.c)) {
+            for (y, x) in (0..self.h / 2 * (self.w / 2)).map(|i| (i / (self.w / 2) * 2, i % (self.w / 2) * 2))
+            {
+                let mut window = [0, 1, 2, 3].map(|i| self.data[self.at(n, c, y + i / 2, x + i % 2)]);
+                window.sort_by(f64::total_cmp);
+                if window[3] > 0.0 {
+                    margin = margin.min(window[3] - window[2]);
+                }
+            }
+        }
+        margin
+    }
+
     fn relu(mut self) -> Maps {
         self.data.iter_mut().for_each(|v| *v = v.max(0.0));
         self
@@ -102,7 +123,8 @@ impl Maps {
     }
 }
 
-/// Embeddings `[n, len]`.
+/// Embeddings `[n, len]`, and the smallest distance of any value from a kink of the network: within it, the network
+/// is as smooth as its gradient says, whoever rounds.
 pub(crate) fn embed(
     architecture: Architecture,
     mode: Mode,
@@ -110,8 +132,9 @@ pub(crate) fn embed(
     buffers: &[Vec<f64>],
     images: &[f64],
     (n, h, w): (usize, usize, usize),
-) -> Vec<f64> {
+) -> (Vec<f64>, f64) {
     let mut layer = 0;
+    let mut margin = f64::INFINITY;
     let mut apply = |input: &Maps, stride: usize| {
         let [weight, gamma, beta] = &params[3 * layer..3 * layer + 3] else { unreachable!() };
         let out = input.conv(weight, gamma.len(), stride);
@@ -122,21 +145,27 @@ pub(crate) fn embed(
     let mut maps = Maps { n, c: 3, h, w, data: images.to_vec() };
     match architecture {
         Architecture::ResNet { blocks_per_stage } => {
-            maps = apply(&maps, 1).relu();
+            maps = apply(&maps, 1);
+            margin = margin.min(maps.relu_margin());
+            maps = maps.relu();
             for stage in 0..3 {
                 for block in 0..blocks_per_stage {
                     let stride = if stage > 0 && block == 0 { 2 } else { 1 };
-                    let inside = apply(&maps, stride).relu();
-                    maps = apply(&inside, 1).add_shortcut(&maps, stride).relu();
+                    let inside = apply(&maps, stride);
+                    let out = apply(&inside.clone().relu(), 1).add_shortcut(&maps, stride);
+                    margin = margin.min(inside.relu_margin()).min(out.relu_margin());
+                    maps = out.relu();
                 }
             }
-            maps.pool(8, |a, b| a + b, 1.0 / 64.0).data
+            (maps.pool(8, |a, b| a + b, 1.0 / 64.0).data, margin)
         }
         Architecture::Conv4 { .. } => {
             for _ in 0..4 {
-                maps = apply(&maps, 1).relu().pool(2, f64::max, 1.0);
+                maps = apply(&maps, 1);
+                margin = margin.min(maps.relu_margin()).min(maps.pool_margin());
+                maps = maps.relu().pool(2, f64::max, 1.0);
             }
-            maps.data
+            (maps.data, margin)
         }
     }
 }

@@ -26,7 +26,7 @@ impl Adjacency {
                 let highest = others().map(score).fold(f32::NEG_INFINITY, f32::max);
                 let mut sum = 0.0;
                 for sender in others() {
-                    row[sender] = (score(sender) - highest).exp();
+                    row[sender] = libm::expf(score(sender) - highest);
                     sum += row[sender];
                 }
                 for weight in row {

@@ -182,14 +182,14 @@ fn pairs(edges: &LocalEdges) -> impl Iterator<Item = (usize, usize)> + '_ {
 /// The hidden units of additive attention for one edge.
 fn hidden_sums(config: &PropagationConfig, key: &[f32], query: &[f32], bias: &[f32]) -> Vec<f32> {
     let sums = key.iter().zip(query).zip(bias).map(|((k, q), b)| k + q + b);
-    if config.attention == Attention::Additive { sums.map(f32::tanh).collect() } else { sums.collect() }
+    if config.attention == Attention::Additive { sums.map(libm::tanhf).collect() } else { sums.collect() }
 }
 
 fn softmax(scores: &mut [f32], temperature: f32) {
     let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0;
     for score in &mut *scores {
-        *score = (temperature * (*score - highest)).exp();
+        *score = libm::expf(temperature * (*score - highest));
         sum += *score;
     }
     for score in scores {

@@ -122,7 +122,7 @@ impl Opening {
 
 fn softmax([a, b]: [f32; 2]) -> [f32; 2] {
     let highest = a.max(b);
-    let exponentials = [(a - highest).exp(), (b - highest).exp()];
+    let exponentials = [a - highest, b - highest].map(libm::expf);
     exponentials.map(|e| e / (exponentials[0] + exponentials[1]))
 }
 
@@ -143,7 +143,7 @@ fn shares_backward([own, neighbours]: [Cosine; 2], grads: [f32; 2]) -> [f32; 2] 
 }
 
 fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
+    1.0 / (1.0 + libm::expf(-x))
 }
 
 /// `weight x`, weight `[hidden, dim]`.
