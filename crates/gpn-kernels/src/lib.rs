@@ -33,13 +33,14 @@
 //! - Batch norm, ReLU, shortcut and pooling happen on the way into a convolution (`prologue`) or on the way out
 //!   (`epilogue`): a map is written once, as the raw output of its convolution, and read where it is needed.
 //! - AVX-512, AVX2 with FMA, or plain Rust is chosen when the program runs (`simd`); the environment variable
-//!   `GPN_SIMD` (`avx512`, `avx2`, `portable`) forces one.
+//!   `GPN_SIMD` (`avx512`, `avx2`, `fused`, `portable`) forces one.
 //! - Threads are woken once per pass and spin from layer to layer (`crew`).
 //! - Buffers are allocated at the first batch of a size, in huge pages where there are any, and used again.
 //!
 //! # What it promises
-//! Results are the same bits from run to run and with any number of threads: a batch is cut into parts by its
-//! size alone, and the sums of the parts are added in order (`parallel`). Statistics of a batch are summed in
+//! Results are the same bits from run to run, with any number of threads, and with every instruction set but
+//! `portable`: a batch is cut into parts by its size alone, the sums of the parts are added in order (`parallel`), and
+//! no sum depends on the length of a vector or the height of a register tile. Statistics of a batch are summed in
 //! f64, and Winograd's points and sums are chosen to round about as little as the direct method, because a
 //! ReLU near zero that falls on the other side changes gradients visibly in a small batch.
 

@@ -3,5 +3,6 @@
 mod cli;
 mod command;
 mod experiment;
+mod instruction_sets;
 mod teach;
 mod train;
