@@ -95,9 +95,18 @@ impl TaxonomyBuilder {
     }
 
     /// Checks the graph. An error: a class that is its own parent or ancestor (the cycle is in the
-    /// message), an empty id. A warning: an edge stated twice. Several roots are kept as they are, see
-    /// [`Checked::with_single_root`]. O(classes + edges), without recursion.
+    /// message), an empty id, an edge of a class that was not added. A warning: an edge stated twice.
+    /// Several roots are kept as they are, see [`Checked::with_single_root`]. O(classes + edges), without recursion.
     pub fn build(mut self) -> Result<Checked, TaxonomyError> {
+        let classes = self.ids.len();
+        if let Some(at) = self.edges.iter().position(|edge| edge.0.max(edge.1) as usize >= classes) {
+            let (parent, child) = self.edges[at];
+            return Err(TaxonomyError::EdgeBeyondClasses {
+                place: self.place(self.line(at)),
+                class: parent.max(child),
+                classes,
+            });
+        }
         let warnings = self
             .drop_repeated_edges()
             .into_iter()
@@ -283,6 +292,18 @@ mod tests {
             graph.add_edge(parent, child, Some(line as u64 + 1));
         }
         graph.build()
+    }
+
+    #[test]
+    fn an_edge_of_a_class_that_is_not_there_is_an_error() {
+        // Two of the three are one class, so that there is no class number 2.
+        let mut graph = TaxonomyBuilder::new();
+        for id in ["a", "b", "a"] {
+            graph.add_class(id);
+        }
+        graph.add_edge(0, 2, None);
+        let message = graph.build().unwrap_err().to_string();
+        assert!(message.contains("class number 2, but there are 2"), "{message}");
     }
 
     fn message(edges: &[(&str, &str)]) -> String {

@@ -117,6 +117,18 @@ pub enum TaxonomyError {
         /// The edges of the cycle, each starting where the one before ends.
         edges: Vec<CycleEdge>,
     },
+    /// An edge names a class by a position that there is none at.
+    #[error(
+        "{place}: an edge joins class number {class}, but there are {classes} different classes, counted from 0; is one listed twice?"
+    )]
+    EdgeBeyondClasses {
+        /// The file and line of the edge.
+        place: Place,
+        /// The position.
+        class: u32,
+        /// Number of classes.
+        classes: usize,
+    },
     /// A class is its own parent.
     #[error("{place}: class `{}` is its own parent; remove this edge", excerpt(.id))]
     SelfLoop {

@@ -4,9 +4,9 @@ mod csv;
 mod dot;
 mod json;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
+
+use gpn_files::AtomicFile;
 
 use crate::error::TaxonomyError;
 
@@ -17,31 +17,20 @@ pub use json::write_json;
 /// Writes beside `path` and renames at the end, so that a reader never sees a part of the file.
 fn atomically(
     path: &Path,
-    content: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    content: impl FnOnce(&mut AtomicFile) -> std::io::Result<()>,
 ) -> Result<(), TaxonomyError> {
-    let fail = |source| TaxonomyError::Write { path: path.to_path_buf(), source };
-    let Some(name) = path.file_name() else {
-        return Err(fail(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a file name")));
-    };
-    let mut beside = name.to_owned();
-    beside.push(format!(".{}.partial", std::process::id()));
-    let beside = path.with_file_name(beside);
-    let written = File::create(&beside).and_then(|file| {
-        let mut out = BufWriter::new(file);
+    let write = || {
+        let mut out = AtomicFile::create(path)?;
         content(&mut out)?;
-        out.flush()?;
-        out.get_ref().sync_all()?;
-        std::fs::rename(&beside, path)
-    });
-    written.map_err(|error| {
-        // The first error is the one to report; the part may not even exist.
-        let _ = std::fs::remove_file(&beside);
-        fail(error)
-    })
+        out.commit()
+    };
+    write().map_err(|source| TaxonomyError::Write { path: path.to_path_buf(), source })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
