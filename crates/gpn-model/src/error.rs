@@ -189,6 +189,31 @@ pub enum ModelError {
         reason: String,
     },
 
+    /// A file that is not as it was written.
+    #[error("{} is damaged: {reason}; take a copy of it, or make it anew", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What shows it.
+        reason: String,
+    },
+
+    /// A file with a value that no network can have.
+    #[error(
+        "{}: tensor `{tensor}` is {value} at element {element}; weights must be finite: take another file, or train anew",
+        path.display()
+    )]
+    NotFinite {
+        /// The file.
+        path: PathBuf,
+        /// Name of the tensor.
+        tensor: String,
+        /// First element that is not finite.
+        element: usize,
+        /// Its value.
+        value: f32,
+    },
+
     /// Tensors that do not fit the network; all of them are listed.
     #[error("weights in {place} do not fit the network ({} problems):\n  {}", problems.len(), problems.join("\n  "))]
     WeightsDoNotFit {

@@ -64,6 +64,7 @@ pub mod propagation;
 mod propagator;
 mod tensors;
 mod vector;
+mod weight_file;
 mod weights;
 
 pub use backbone::{

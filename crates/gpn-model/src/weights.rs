@@ -2,22 +2,21 @@
 //!
 //! A state dict of the PyTorch network, saved with `safetensors.torch.save_file`, loads as it is. A prefix `emb.` or
 //! `module.` of all backbone tensors is taken off; `num_batches_tracked` counts nothing here and is ignored.
+//!
+//! Files of [`save`] carry a BLAKE3 checksum of their tensors and metadata, which is checked when they are read.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
-use safetensors::{Dtype, SafeTensors, View};
+use safetensors::Dtype;
 
 use crate::embedder::Embedder;
 use crate::error::{ModelError, Result};
 use crate::head::{ClassifierHead, HEAD_NAMES};
 use crate::tensors::{NamedTensor, TensorInfo, TensorList};
+use crate::weight_file::{self, Checksum};
 
-/// Key under which [`save`] keeps its metadata. One key only: several would be written in random order.
-const METADATA_KEY: &str = "gpn";
 /// Prefixes of backbone tensors in files of whole models.
 const PREFIXES: [&str; 3] = ["emb.", "module.emb.", "module."];
 
@@ -42,6 +41,7 @@ pub struct Weights {
     place: String,
     tensors: BTreeMap<String, Stored>,
     metadata: Option<String>,
+    has_checksum: bool,
 }
 
 #[derive(Debug)]
@@ -53,29 +53,45 @@ struct Stored {
 }
 
 impl Weights {
-    /// Reads a whole file.
+    /// Reads a whole file. One whose content does not fit its checksum is refused, and so is one with a value that is NaN
+    /// or infinite. A file without a checksum is from another program, unless it has metadata of [`save`].
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = fs::read(path).map_err(|source| ModelError::File {
             action: "read",
             path: path.into(),
             source,
         })?;
-        let broken = |error: safetensors::SafeTensorError| ModelError::NotSafetensors {
-            path: path.into(),
-            reason: error.to_string(),
-        };
-        let file = SafeTensors::deserialize(&bytes).map_err(broken)?;
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
-        let metadata = header.metadata().as_ref().and_then(|entries| entries.get(METADATA_KEY).cloned());
-        let tensors = file
-            .iter()
-            .map(|(name, view)| {
-                let values = if view.dtype() == Dtype::F32 { floats(view.data()) } else { Vec::new() };
-                let stored = Stored { shape: view.shape().to_vec(), dtype: view.dtype(), values };
-                (name.to_owned(), stored)
-            })
-            .collect();
-        Ok(Self { place: path.display().to_string(), tensors, metadata })
+        let content = weight_file::parse(&bytes)
+            .map_err(|error| ModelError::NotSafetensors { path: path.into(), reason: error.to_string() })?;
+        let damaged = |reason: &str| ModelError::Damaged { path: path.into(), reason: reason.into() };
+        match (content.checksum, &content.text) {
+            (Checksum::Differs, _) => return Err(damaged("its content does not fit its checksum")),
+            (Checksum::Absent, Some(_)) => {
+                return Err(damaged("it lacks its checksum (or an older version of gpn wrote it)"));
+            }
+            _ => {}
+        }
+        let mut tensors = BTreeMap::new();
+        for raw in content.tensors {
+            let values = if raw.dtype == Dtype::F32 { floats(raw.bytes) } else { Vec::new() };
+            if let Some(element) = first_not_finite(&values) {
+                let (tensor, value) = (raw.name, values[element]);
+                return Err(ModelError::NotFinite { path: path.into(), tensor, element, value });
+            }
+            tensors.insert(raw.name, Stored { shape: raw.shape, dtype: raw.dtype, values });
+        }
+        let has_checksum = content.checksum == Checksum::Fits;
+        Ok(Self { place: path.display().to_string(), tensors, metadata: content.text, has_checksum })
+    }
+
+    /// Whether the file has a checksum, which then fits its content.
+    pub fn has_checksum(&self) -> bool {
+        self.has_checksum
+    }
+
+    /// Number of values of all `f32` tensors together.
+    pub fn value_count(&self) -> usize {
+        self.tensors.values().map(|stored| stored.values.len()).sum()
     }
 
     /// The text given to [`save`] with the tensors.
@@ -160,50 +176,24 @@ impl Weights {
     }
 }
 
-/// Writes tensors and a text of metadata; same tensors, same bytes. The file is written beside and renamed.
+/// Writes tensors and a text of metadata, with a checksum of both; same tensors, same bytes. The file is the old one or the
+/// new one, never anything between.
 pub fn save<'a>(
     path: &Path,
     tensors: impl IntoIterator<Item = NamedTensor<'a>>,
     metadata: Option<&str>,
 ) -> Result<()> {
-    let metadata = metadata.map(|text| HashMap::from([(METADATA_KEY.to_owned(), text.to_owned())]));
-    let tensors = tensors.into_iter().map(|tensor| (tensor.name, Floats(tensor)));
     let failed = |source| ModelError::File { action: "write", path: path.into(), source };
-    let bytes =
-        safetensors::serialize(tensors, metadata).map_err(|error| failed(std::io::Error::other(error)))?;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".partial");
-    let written = fs::File::create(&beside)
-        .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| {
-        // What was asked for has failed already; a leftover that cannot be removed is no further news.
-        let _ = fs::remove_file(&beside);
-        failed(source)
-    })
+    let bytes = weight_file::serialise(tensors, metadata).map_err(failed)?;
+    gpn_files::write(path, bytes).map_err(failed)
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
 }
 
-/// A tensor as safetensors wants it.
-struct Floats<'a>(NamedTensor<'a>);
-
-impl View for Floats<'_> {
-    fn dtype(&self) -> Dtype {
-        Dtype::F32
-    }
-
-    fn shape(&self) -> &[usize] {
-        self.0.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        self.0.values.iter().flat_map(|value| value.to_le_bytes()).collect()
-    }
-
-    fn data_len(&self) -> usize {
-        4 * self.0.values.len()
-    }
+fn first_not_finite(values: &[f32]) -> Option<usize> {
+    // Without an early end, the compiler turns the search into vector instructions.
+    let is_bad = values.iter().fold(false, |is_bad, value| is_bad | !value.is_finite());
+    if is_bad { values.iter().position(|value| !value.is_finite()) } else { None }
 }

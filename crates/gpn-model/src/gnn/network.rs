@@ -71,17 +71,7 @@ impl Gnn {
                 return Err(ModelError::Zero { what });
             }
         }
-        let grown = config.hidden / 2;
-        let blocks: Vec<Block> = (0..config.blocks)
-            .map(|index| {
-                let inputs = dim + way + index * grown;
-                if index + 1 < config.blocks {
-                    Block::new(Role::Inner, inputs, grown, config.hidden)
-                } else {
-                    Block::new(Role::Last, inputs, way, config.hidden)
-                }
-            })
-            .collect();
+        let blocks = blocks(config, dim, way);
         let infos = |of: fn(&Block, &str) -> Vec<TensorInfo>| -> Vec<TensorInfo> {
             let named = |(index, block)| of(block, &format!("{PREFIX}block{index}."));
             blocks.iter().enumerate().flat_map(named).collect()
@@ -91,6 +81,18 @@ impl Gnn {
         let statistics = TensorList::new(infos(Block::statistics), first);
         let gradients = parameters.infos().iter().map(|info| vec![0.0; info.numel()]).collect();
         Ok(Self { config, dim, way, blocks, parameters, statistics, gradients })
+    }
+
+    /// Number of values of all parameters; `None` where it is beyond counting. Takes memory for `config.blocks` blocks.
+    pub fn value_count(config: GnnConfig, dim: usize, way: usize) -> Option<usize> {
+        let widest = config.hidden.checked_mul(config.blocks)?.checked_add(dim)?.checked_add(way)?;
+        // No shape is larger than this, so that none of those below overflows.
+        widest.checked_mul(4)?.checked_pow(2)?;
+        let mut count = 0_usize;
+        for info in blocks(config, dim, way).iter().flat_map(|block| block.parameters("")) {
+            count = count.checked_add(info.numel())?;
+        }
+        Some(count)
     }
 
     /// The settings.
@@ -253,4 +255,17 @@ impl Gnn {
             None => Ok(()),
         }
     }
+}
+
+fn blocks(config: GnnConfig, dim: usize, way: usize) -> Vec<Block> {
+    let grown = config.hidden / 2;
+    let block = |index| {
+        let inputs = dim + way + index * grown;
+        if index + 1 < config.blocks {
+            Block::new(Role::Inner, inputs, grown, config.hidden)
+        } else {
+            Block::new(Role::Last, inputs, way, config.hidden)
+        }
+    };
+    (0..config.blocks).map(block).collect()
 }

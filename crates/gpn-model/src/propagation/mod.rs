@@ -26,6 +26,19 @@ pub struct Propagation {
     parameters: Vec<TensorInfo>,
 }
 
+impl PropagationConfig {
+    /// Number of values of all parameters for prototypes of length `dim`; `None` where it is beyond counting.
+    pub fn value_count(&self, dim: usize) -> Option<usize> {
+        let mut of_head = 0_usize;
+        for (_, shape) in step::head_parameters(self, dim) {
+            let values = shape.iter().try_fold(1_usize, |values, &length| values.checked_mul(length))?;
+            of_head = of_head.checked_add(values)?;
+        }
+        let steps = if self.order == Order::ForwardThenBackward { 2 } else { 1 };
+        of_head.checked_mul(self.heads)?.checked_mul(self.steps)?.checked_mul(steps)
+    }
+}
+
 /// What a forward pass keeps for its gradient.
 pub struct Tape {
     /// Prototypes before each step and after the last, `[nodes, dim]`; rows that no longer matter are not filled.

@@ -100,3 +100,77 @@ fn broken_and_absent_files_are_named() {
     let message = save_weights(&nowhere, resnet08(1).state(), None).unwrap_err().to_string();
     assert!(message.contains("cannot write"), "{message}");
 }
+
+#[test]
+fn files_of_other_programs_load_without_a_checksum() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weights.safetensors");
+    let source = resnet08(1);
+    let bytes: Vec<(String, Vec<usize>, Vec<u8>)> = renamed(&source, str::to_owned)
+        .into_iter()
+        .map(|(name, shape, values)| (name, shape, values.iter().flat_map(|v| v.to_le_bytes()).collect()))
+        .collect();
+    let views = bytes.iter().map(|(name, shape, bytes)| {
+        let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.clone(), bytes);
+        (name, view.unwrap())
+    });
+    let plain = safetensors::serialize(views, None).unwrap();
+    std::fs::write(&file, plain).unwrap();
+    let weights = Weights::read(&file).unwrap();
+    assert!(!weights.has_checksum());
+    let mut target = resnet08(2);
+    weights.load(&mut target).unwrap();
+    assert_eq!(target.parameters(), source.parameters());
+    save_weights(&file, source.state(), None).unwrap();
+    assert!(Weights::read(&file).unwrap().has_checksum());
+}
+
+#[test]
+fn our_metadata_without_a_checksum_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weights.safetensors");
+    save_weights(&file, resnet08(1).state(), Some("text")).unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    let text = String::from_utf8_lossy(&bytes[8..200]).into_owned();
+    let at = 8 + text.find("gpn.blake3").unwrap();
+    let mut changed = bytes.clone();
+    changed[at] ^= 1;
+    std::fs::write(&file, &changed).unwrap();
+    let message = Weights::read(&file).unwrap_err().to_string();
+    assert!(message.contains("is damaged: it lacks its checksum"), "{message}");
+}
+
+#[test]
+fn every_flipped_bit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weights.safetensors");
+    save_weights(&file, resnet08(1).state(), Some(r#"{"way":5,"note":"some text"}"#)).unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let spread =
+        |from: usize, to: usize, count: usize| (0..count).map(move |i| from + i * (to - from) / count);
+    let places =
+        spread(0, 8, 8).chain(spread(8, 8 + header, 150)).chain(spread(8 + header, bytes.len(), 150));
+    for (number, at) in places.enumerate() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (number % 8);
+        std::fs::write(&file, &changed).unwrap();
+        assert!(Weights::read(&file).is_err(), "bit {} of byte {at}", number % 8);
+    }
+}
+
+#[test]
+fn values_that_are_not_finite_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weights.safetensors");
+    for (value, shown) in [(f32::NAN, "NaN"), (f32::INFINITY, "inf"), (f32::NEG_INFINITY, "-inf")] {
+        for (tensor, element) in [("bn_1.bias", 0), ("conv_1_3x3.weight", 431)] {
+            let mut tensors = renamed(&resnet08(1), str::to_owned);
+            tensors.iter_mut().find(|(name, ..)| name == tensor).unwrap().2[element] = value;
+            save_weights(&file, views(&tensors), None).unwrap();
+            let message = Weights::read(&file).unwrap_err().to_string();
+            let expected = format!("tensor `{tensor}` is {shown} at element {element}");
+            assert!(message.contains(&expected), "{message}");
+        }
+    }
+}
