@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use gpn_data::benchmark::{Generator, Preset};
+use gpn_data::benchmark::{Check, Generator, Preset};
 
 use crate::classes::ClassesArguments;
 use crate::experiment::ExperimentCommand;
@@ -181,6 +181,9 @@ pub(crate) struct TrainArguments {
     /// Begin with the backbone of this weight file (safetensors with PyTorch's names).
     #[arg(long, value_name = "FILE")]
     pub(crate) init: Option<PathBuf>,
+    /// Compare every byte of the benchmark with its hashes, not just tables and a sample of the images.
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// Where to compute: cpu, or cuda, rocm, wgpu where built in.
     #[arg(long, default_value = "cpu")]
     pub(crate) device: String,
@@ -232,12 +235,38 @@ pub(crate) struct EvalArguments {
     /// Compare, task by task, with another run on the same tasks, by the file that its --csv wrote.
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
+    /// Compare every byte of the benchmark with its hashes, not just tables and a sample of the images.
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
     /// Where to compute: cpu, or cuda, rocm, wgpu where built in.
     #[arg(long, default_value = "cpu")]
     pub(crate) device: String,
+}
+
+impl TrainArguments {
+    pub(crate) fn check(&self) -> Check {
+        check(self.verify)
+    }
+}
+
+impl EvalArguments {
+    pub(crate) fn check(&self) -> Check {
+        check(self.verify)
+    }
+}
+
+impl InfoArguments {
+    pub(crate) fn check(&self) -> Check {
+        check(self.verify)
+    }
+}
+
+/// How closely a benchmark is looked at.
+fn check(verify: bool) -> Check {
+    if verify { Check::All } else { Check::Sampled }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -2,22 +2,14 @@
 
 use std::fmt::Write as _;
 
-use anyhow::ensure;
 use gpn_data::benchmark::{Benchmark, Generator, Split, Statistics, StoreInfo};
 
 use crate::args::InfoArguments;
 use crate::terminal::{self, Table, grouped};
 
 pub(crate) fn run(arguments: &InfoArguments) -> anyhow::Result<()> {
-    let benchmark = Benchmark::open(&arguments.folder)?;
+    let benchmark = Benchmark::open_with(&arguments.folder, arguments.check())?;
     if arguments.verify {
-        let changed = benchmark.manifest().changed_files(benchmark.folder())?;
-        ensure!(
-            changed.is_empty(),
-            "{}: not as built: {}; build the benchmark anew",
-            arguments.folder.display(),
-            changed.join(", ")
-        );
         eprintln!("all files are as built");
     }
     if arguments.json {

@@ -4,11 +4,13 @@ mod made;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gpn_data::benchmark::{
-    AssignConfig, Benchmark, BuildConfig, BuildReport, Part, Split, SplitConfig, Statistics, Store, build,
+    AssignConfig, Benchmark, BuildConfig, BuildReport, Check, Part, Split, SplitConfig, Statistics, Store,
+    build,
 };
 use gpn_data::loader::{Batch, Inputs, Loader, LoaderConfig, Plan, View};
 use gpn_data::rng::{Purpose, Stream};
@@ -101,7 +103,7 @@ fn from_the_built_in_data_to_batches() {
 
     let benchmark = Arc::new(Benchmark::open(&out).unwrap());
     assert_eq!(benchmark.manifest(), &report.manifest);
-    assert!(report.manifest.changed_files(&out).unwrap().is_empty());
+    Benchmark::open_with(&out, Check::All).unwrap();
     let statistics = Statistics::of(&benchmark);
     let [train, close, far] = &statistics.data_sets[..] else { panic!("three data sets") };
     assert_eq!(train.classes + close.classes + far.classes, benchmark.classes().len() + 2);
@@ -207,7 +209,15 @@ fn the_same_seed_gives_the_same_bytes_at_any_number_of_threads() {
     let one = built(1, 4);
     assert_eq!(
         one.keys().map(String::as_str).collect::<Vec<_>>(),
-        ["assignments.csv", "benchmark.toml", "classes.csv", "images.npy", "samples.csv", "taxonomy.csv"]
+        [
+            "assignments.csv",
+            "benchmark.toml",
+            "blocks.csv",
+            "classes.csv",
+            "images.npy",
+            "samples.csv",
+            "taxonomy.csv"
+        ]
     );
     assert!(one == built(2, 4), "one and two threads give the same files");
     let other = built(2, 5);
@@ -363,17 +373,104 @@ fn a_changed_or_foreign_directory_is_noticed() {
     assert!(error.contains("no benchmark directory") && error.contains("gpn data build"), "{error}");
 
     let out = folder.path().join("bench");
-    let report = synthetic(0, &out);
+    synthetic(0, &out);
+    let message = |check| Benchmark::open_with(&out, check).unwrap_err().to_string();
     let classes = out.join("classes.csv");
     let text = fs::read_to_string(&classes).unwrap();
     fs::write(&classes, text.replacen("train", "close", 1)).unwrap();
-    assert_eq!(report.manifest.changed_files(&out).unwrap(), ["classes.csv"]);
+    assert!(message(Check::Sampled).contains("bench: not as built: classes.csv; build the benchmark anew"));
     fs::write(&classes, text.lines().take(20).collect::<Vec<_>>().join("\n")).unwrap();
-    let error = Benchmark::open(&out).unwrap_err().to_string();
+    let error = message(Check::Nothing);
     assert!(error.contains("taxonomy.csv") && error.contains("not in classes.csv"), "{error}");
+    let last = text.lines().last().unwrap();
+    fs::write(&classes, format!("{text}{last}\n")).unwrap();
+    let error = message(Check::Nothing);
+    assert!(error.contains("classes.csv: class") && error.contains("is listed twice"), "{error}");
     fs::write(&classes, text).unwrap();
     let images = fs::read(out.join("images.npy")).unwrap();
     fs::write(out.join("images.npy"), &images[..images.len() - 1]).unwrap();
-    let error = Benchmark::open(&out).unwrap_err().to_string();
-    assert!(error.contains("images.npy"), "{error}");
+    for check in [Check::Nothing, Check::Sampled, Check::All] {
+        let error = message(check);
+        assert!(error.contains("images.npy"), "{error}");
+    }
+}
+
+#[test]
+fn manifests_of_other_versions_and_cut_ones_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("bench");
+    synthetic(0, &out);
+    let path = out.join("benchmark.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let message = |text: &str| {
+        fs::write(&path, text).unwrap();
+        Benchmark::open_with(&out, Check::Nothing).unwrap_err().to_string()
+    };
+    let (above, seal) = text.trim_end().rsplit_once('\n').unwrap();
+    assert!(seal.starts_with("# blake3 of all above: "), "{seal}");
+    assert!(message(above).contains("its last line is missing; build the benchmark anew"));
+    assert!(
+        message(&above.replace("format = 2", "format = 1")).contains("layout version 1 is not version 2")
+    );
+    assert!(message(&text.replace("seed = 0", "seed = 1")).contains("it has changed since it was built"));
+    assert!(message("").contains("benchmark.toml"));
+}
+
+/// Flips one bit at a place of a file, given as a share of its length, and puts it right again afterwards.
+fn with_flipped_bit<T>(path: &Path, place: f64, bit: u8, look: impl FnOnce() -> T) -> T {
+    let length = fs::metadata(path).unwrap().len();
+    let at = ((length - 1) as f64 * place) as u64;
+    let flip = || {
+        let mut file = fs::File::options().read(true).write(true).open(path).unwrap();
+        let mut byte = [0];
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.read_exact(&mut byte).unwrap();
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(&[byte[0] ^ 1 << bit]).unwrap();
+    };
+    flip();
+    let seen = look();
+    flip();
+    seen
+}
+
+#[test]
+fn every_flipped_bit_of_a_benchmark_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("bench");
+    synthetic(0, &out);
+    let mut files: Vec<PathBuf> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert_eq!(files.len(), 7, "{files:?}");
+    for path in files {
+        for step in 0..40_u8 {
+            let place = f64::from(step) / 39.0;
+            let opened = with_flipped_bit(&path, place, step % 8, || Benchmark::open(&out).map(drop));
+            // The line feed at the end of the manifest is the one byte that nothing depends on.
+            let is_last = path.ends_with("benchmark.toml") && step == 39;
+            assert!(opened.is_err() || is_last, "{} {place}", path.display());
+        }
+    }
+    Benchmark::open_with(&out, Check::All).unwrap();
+}
+
+#[test]
+fn large_files_are_checked_by_sample_or_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = image_folder(&folder.path().join("images"), 12);
+    let out = folder.path().join("bench");
+    let config = BuildConfig { size: 512, ..train_on_all() };
+    build_from(&*source(SourceKind::ImageFolder, &images), &graph(&EDGES), &config, &out).unwrap();
+    let stored = out.join("images.npy");
+    let blocks = fs::metadata(&stored).unwrap().len().div_ceil(1 << 20);
+    assert_eq!(blocks, 46);
+    let noticed = |place: f64, check| {
+        with_flipped_bit(&stored, place, 3, || Benchmark::open_with(&out, check).is_err())
+    };
+    for place in [0.0, 1.0] {
+        assert!(noticed(place, Check::Sampled));
+    }
+    // The fourth block is not among the 32 looked at.
+    let fourth = 3.5 / blocks as f64;
+    assert!(!noticed(fourth, Check::Sampled) && noticed(fourth, Check::All));
 }

@@ -2,53 +2,45 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufWriter, Write as _};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
+use gpn_files::{AtomicFolder, FolderError};
 use serde::Serialize;
 
+use super::integrity::{BLOCKS, blocks};
 use super::manifest::{MANIFEST, Manifest, file_hash};
 use super::open::csv_fault;
 use crate::error::DataError;
 
 /// A directory being filled beside its final place. Dropped before [`Self::finish`], it is removed.
 pub(super) struct UnfinishedDirectory {
-    path: PathBuf,
+    folder: AtomicFolder,
     target: PathBuf,
-    finished: bool,
 }
 
 impl UnfinishedDirectory {
-    /// Starts filling; a directory already at `target` is replaced only when `replace` allows it.
+    /// Starts filling; a directory already at `target` is replaced only when `replace` allows it. One process at a time
+    /// fills a directory.
     pub(super) fn create(target: &Path, replace: bool) -> Result<Self, DataError> {
-        let occupied = target.exists();
-        let is_benchmark = target.join(MANIFEST).exists();
-        if occupied && !(replace && is_benchmark) {
-            let advice = match (replace, is_benchmark) {
-                (false, true) => "it holds a benchmark already; pass --force to replace it",
-                (_, false) => "it exists and is no benchmark; choose another directory",
-                (true, true) => unreachable!("excluded by the condition above"),
-            };
-            return Err(DataError::Malformed { file: target.display().to_string(), reason: advice.into() });
-        }
-        let mut name = target
-            .file_name()
-            .ok_or_else(|| DataError::Malformed {
-                file: target.display().to_string(),
-                reason: "it does not name a directory to create".into(),
-            })?
-            .to_owned();
-        name.push(".partial");
-        let path = target.with_file_name(name);
-        if path.exists() {
-            fs::remove_dir_all(&path).map_err(|error| DataError::io("remove", &path, error))?;
-        }
-        fs::create_dir_all(&path).map_err(|error| DataError::io("create", &path, error))?;
-        Ok(Self { path, target: target.to_owned(), finished: false })
+        check_target(target, replace)?;
+        let refused = |reason: String| DataError::malformed(target.display().to_string(), reason);
+        let folder = AtomicFolder::create(target).map_err(|error| match error {
+            FolderError::Busy(holder) => refused(format!(
+                "{holder} is building it right now; wait until that ends, or choose another directory"
+            )),
+            FolderError::Io(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
+                refused("it does not name a directory to create".into())
+            }
+            FolderError::Io(error) => DataError::io("create", target, error),
+        })?;
+        // Another build may have ended between the first look and the lock.
+        check_target(target, replace)?;
+        Ok(Self { folder, target: target.to_owned() })
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
     }
 
     /// Writes rows as CSV with a header.
@@ -57,7 +49,7 @@ impl UnfinishedDirectory {
         name: &str,
         rows: impl IntoIterator<Item = T>,
     ) -> Result<(), DataError> {
-        let path = self.path.join(name);
+        let path = self.path().join(name);
         let file = fs::File::create(&path).map_err(|error| DataError::io("create", &path, error))?;
         let mut writer = csv::Writer::from_writer(BufWriter::new(file));
         for row in rows {
@@ -67,35 +59,32 @@ impl UnfinishedDirectory {
     }
 
     /// Hashes all files, writes the manifest and moves the directory into place.
-    pub(super) fn finish(mut self, mut manifest: Manifest) -> Result<Manifest, DataError> {
-        manifest.hashes = hashes(&self.path)?;
-        let text = toml::to_string(&manifest).map_err(|error| DataError::Malformed {
-            file: self.target.join(MANIFEST).display().to_string(),
-            reason: error.to_string(),
-        })?;
-        let path = self.path.join(MANIFEST);
-        let mut file = fs::File::create(&path).map_err(|error| DataError::io("create", &path, error))?;
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(|error| DataError::io("write", &path, error))?;
-        if self.target.exists() {
-            fs::remove_dir_all(&self.target)
-                .map_err(|error| DataError::io("replace", &self.target, error))?;
+    pub(super) fn finish(self, mut manifest: Manifest) -> Result<Manifest, DataError> {
+        let blocks = blocks(self.path())?;
+        if !blocks.is_empty() {
+            self.write_csv(BLOCKS, blocks)?;
         }
-        fs::rename(&self.path, &self.target)
-            .map_err(|error| DataError::io("move into place", &self.target, error))?;
-        self.finished = true;
+        manifest.hashes = hashes(self.path())?;
+        let text = manifest.to_text().map_err(|error| {
+            DataError::malformed(self.target.join(MANIFEST).display().to_string(), error.to_string())
+        })?;
+        let path = self.path().join(MANIFEST);
+        fs::write(&path, text).map_err(|error| DataError::io("write", &path, error))?;
+        let Self { folder, target } = self;
+        folder.commit().map_err(|error| DataError::io("move into place", &target, error))?;
         Ok(manifest)
     }
 }
 
-impl Drop for UnfinishedDirectory {
-    fn drop(&mut self) {
-        if !self.finished {
-            // Nothing can be done about a failure here; the name still says that it is partial.
-            let _ = fs::remove_dir_all(&self.path);
-        }
-    }
+/// Refuses a place that is taken.
+fn check_target(target: &Path, replace: bool) -> Result<(), DataError> {
+    let advice = match (target.exists(), target.join(MANIFEST).exists()) {
+        (false, _) => return Ok(()),
+        (true, true) if replace => return Ok(()),
+        (true, true) => "it holds a benchmark already; pass --force to replace it",
+        (true, false) => "it exists and is no benchmark; choose another directory",
+    };
+    Err(DataError::malformed(target.display().to_string(), advice))
 }
 
 /// The BLAKE3 hash of each file of the directory, by name.
@@ -121,6 +110,17 @@ mod tests {
         unfinished.write_csv("rows.csv", [("a", 1)]).unwrap();
         drop(unfinished);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn one_process_at_a_time_builds_a_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("bench");
+        let first = UnfinishedDirectory::create(&target, true).unwrap();
+        let message = UnfinishedDirectory::create(&target, true).err().unwrap().to_string();
+        assert!(message.contains("is building it right now"), "{message}");
+        drop(first);
+        assert!(UnfinishedDirectory::create(&target, true).is_ok());
     }
 
     #[test]

@@ -6,19 +6,30 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::assign::AssignConfig;
+use super::integrity::BLOCKS;
 use super::split::SplitConfig;
 use crate::error::DataError;
 
 /// Name of the manifest inside a benchmark directory.
 pub(super) const MANIFEST: &str = "benchmark.toml";
 /// Version of the directory's layout that this code writes and reads.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
+/// What the last line begins with: the BLAKE3 hash of all lines above it follows.
+const SEAL: &str = "# blake3 of all above: ";
 
 /// The BLAKE3 hash of a file.
 pub(super) fn file_hash(path: &Path) -> Result<String, DataError> {
+    // A device would never end.
+    if !path.metadata().map_err(|error| DataError::io("read", path, error))?.is_file() {
+        return Err(DataError::malformed(path.display().to_string(), "is not a regular file"));
+    }
     let mut hasher = blake3::Hasher::new();
     hasher.update_mmap_rayon(path).map_err(|error| DataError::io("read", path, error))?;
     Ok(hasher.finalize().to_hex().to_string())
+}
+
+fn seal(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 /// The manifest of a benchmark directory.
@@ -96,37 +107,36 @@ impl Manifest {
             },
             _ => DataError::io("read", &path, error),
         })?;
-        let manifest: Self = toml::from_str(&text).map_err(|error| DataError::Malformed {
-            file: file.clone(),
-            reason: error.to_string().trim_end().to_owned(),
-        })?;
+        let malformed = |reason: String| DataError::Malformed { file: file.clone(), reason };
+        let stated = text.rsplit_once(SEAL).map(|(above, hash)| seal(above) == hash.trim_end());
+        if stated == Some(false) {
+            return Err(malformed("it has changed since it was built; build the benchmark anew".into()));
+        }
+        let manifest: Self =
+            toml::from_str(&text).map_err(|error| malformed(error.to_string().trim_end().to_owned()))?;
         if manifest.format != FORMAT {
-            return Err(DataError::Malformed {
-                file,
-                reason: format!(
-                    "layout version {} is not version {FORMAT}, which this program reads; build the benchmark anew",
-                    manifest.format
-                ),
-            });
+            return Err(malformed(format!(
+                "layout version {} is not version {FORMAT}, which this program reads; build the benchmark anew",
+                manifest.format
+            )));
+        }
+        if stated.is_none() {
+            return Err(malformed("its last line is missing; build the benchmark anew".into()));
         }
         Ok(manifest)
     }
 
-    /// The files of the benchmark directory `folder` that are not as they were built.
-    pub fn changed_files(&self, folder: &Path) -> Result<Vec<String>, DataError> {
-        let mut changed = Vec::new();
-        for (file, hash) in &self.hashes {
-            if file_hash(&folder.join(file))? != *hash {
-                changed.push(file.clone());
-            }
-        }
-        Ok(changed)
+    /// The text of the file, the last line of which is the hash of the lines above.
+    pub(super) fn to_text(&self) -> Result<String, toml::ser::Error> {
+        let text = toml::to_string(self)?;
+        let seal = seal(&text);
+        Ok(format!("{text}{SEAL}{seal}\n"))
     }
 
-    /// One hash for the whole benchmark: that of its files' hashes.
+    /// One hash for the whole benchmark: that of its files' hashes. Hashes of blocks add nothing to that of the file.
     pub fn fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        for (file, hash) in &self.hashes {
+        for (file, hash) in self.hashes.iter().filter(|(file, _)| *file != BLOCKS) {
             hasher.update(file.as_bytes()).update(hash.as_bytes());
         }
         hasher.finalize().to_hex().to_string()

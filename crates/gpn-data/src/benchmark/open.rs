@@ -6,6 +6,7 @@ use gpn_taxonomy::{Node, Taxonomy, TaxonomyBuilder, contract};
 use serde::{Deserialize, Serialize};
 
 use super::assign::Part;
+use super::integrity::{Check, verify};
 use super::manifest::{Manifest, StoreInfo};
 use super::split::Split;
 use super::store::Store;
@@ -80,9 +81,16 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
-    /// Opens the directory and checks that its files fit together. Samples stay on disk, mapped.
+    /// Opens the directory and checks that its files are as built ([`Check::Sampled`]) and fit together. Samples stay on
+    /// disk, mapped.
     pub fn open(folder: &Path) -> Result<Self, DataError> {
+        Self::open_with(folder, Check::Sampled)
+    }
+
+    /// The same with a closer look, or none.
+    pub fn open_with(folder: &Path, check: Check) -> Result<Self, DataError> {
         let manifest = Manifest::read(folder)?;
+        verify(folder, &manifest, check)?;
         let classes: Vec<Class> = read_rows(&folder.join(CLASSES))?;
         let taxonomy = read_taxonomy(folder, &classes)?;
         let root = taxonomy.find(&manifest.root).ok_or_else(|| DataError::Malformed {
@@ -206,7 +214,7 @@ fn nodes(rows: &[usize]) -> Vec<Node> {
 }
 
 /// Reads a CSV file with a header into rows; a fault names the file and the line.
-fn read_rows<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, DataError> {
+pub(super) fn read_rows<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, DataError> {
     let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, &error))?;
     reader.deserialize().collect::<Result<_, _>>().map_err(|error| csv_fault(path, &error))
 }
@@ -219,8 +227,14 @@ pub(super) fn csv_fault(path: &Path, error: &csv::Error) -> DataError {
 fn read_taxonomy(folder: &Path, classes: &[Class]) -> Result<Taxonomy, DataError> {
     let edges = gpn_taxonomy::read_edges(&folder.join(TAXONOMY))?.taxonomy;
     let mut builder = TaxonomyBuilder::new();
-    for class in classes {
+    for (number, class) in classes.iter().enumerate() {
         let node = builder.add_class(&class.id);
+        if node as usize != number {
+            return Err(DataError::Malformed {
+                file: folder.join(CLASSES).display().to_string(),
+                reason: format!("class {} is listed twice; build the benchmark anew", class.id),
+            });
+        }
         builder.set_name(node, &class.name);
     }
     for (parent, child) in edges.edges() {

@@ -1,8 +1,9 @@
 //! NumPy's `.npy`: headers with checked sizes, rows from mapped files, and a writer for rows as they come.
 
-use std::fs::{self, File};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+use gpn_files::AtomicFile;
 
 use super::archive::Held;
 use super::element::Element;
@@ -205,8 +206,8 @@ impl Npy {
     }
 }
 
-/// Writes an `.npy` file row by row with constant memory. Rows go to `PATH.partial`, which takes the place
-/// of `PATH` in [`RowWriter::finish`]; a writer dropped before leaves nothing behind.
+/// Writes an `.npy` file row by row with constant memory. The file appears in [`RowWriter::finish`]; a writer
+/// dropped before leaves nothing behind.
 ///
 /// ```
 /// use gpn_data::format::element::Element;
@@ -223,23 +224,19 @@ impl Npy {
 #[derive(Debug)]
 pub struct RowWriter {
     path: PathBuf,
-    partial: PathBuf,
     header: Header,
-    file: Option<BufWriter<File>>,
+    file: BufWriter<AtomicFile>,
     scratch: Vec<u8>,
 }
 
 impl RowWriter {
     /// Starts a file of rows of shape `row`.
     pub fn create(path: &Path, element: Element, row: &[usize]) -> Result<Self, DataError> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".partial");
-        let partial = path.with_file_name(name);
         let shape = [&[0], row].concat();
         let header = Header { element, fortran: false, shape, start: WRITTEN_HEADER };
-        let file = File::create(&partial).map_err(|e| DataError::io("create", &partial, e))?;
-        let file = Some(BufWriter::with_capacity(1 << 20, file));
-        let mut writer = Self { path: path.to_owned(), partial, header, file, scratch: Vec::new() };
+        let file = AtomicFile::create(path).map_err(|e| DataError::io("create", path, e))?;
+        let file = BufWriter::with_capacity(1 << 20, file);
+        let mut writer = Self { path: path.to_owned(), header, file, scratch: Vec::new() };
         writer.append(&[b' '; WRITTEN_HEADER])?;
         Ok(writer)
     }
@@ -275,38 +272,27 @@ impl RowWriter {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), DataError> {
-        // invariant: only `finish` takes the file, and it takes the writer as well
-        let Some(file) = self.file.as_mut() else { return Ok(()) };
-        file.write_all(bytes).map_err(|e| DataError::io("write", &self.partial, e))
+        self.file.write_all(bytes).map_err(|e| DataError::io("write", &self.path, e))
     }
 
     /// Completes the header, makes the file durable and gives it its name.
-    pub fn finish(mut self) -> Result<(), DataError> {
-        let header = self.header.to_bytes();
-        // invariant: only `finish` takes the file, and it takes the writer as well
-        let Some(file) = self.file.take() else { return Ok(()) };
+    pub fn finish(self) -> Result<(), DataError> {
+        let Self { path, header, file, .. } = self;
+        let header = header.to_bytes();
         let write = || -> std::io::Result<()> {
             let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
             file.seek(SeekFrom::Start(0))?;
             file.write_all(&header)?;
-            file.sync_all()
+            file.commit()
         };
-        write().map_err(|e| DataError::io("write", &self.partial, e))?;
-        fs::rename(&self.partial, &self.path).map_err(|e| DataError::io("rename", &self.partial, e))
-    }
-}
-
-impl Drop for RowWriter {
-    fn drop(&mut self) {
-        if self.file.is_some() {
-            // A file that cannot be removed is still named `.partial`, which no reader takes for complete.
-            let _ = fs::remove_file(&self.partial);
-        }
+        write().map_err(|e| DataError::io("write", &path, e))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use super::Task;
 use crate::error::DataError;
-use crate::format::write_atomic;
 
 /// Reads fixed tasks and checks that each has samples for every class.
 pub fn read_tasks(path: &Path) -> Result<Vec<Task>, DataError> {
@@ -49,7 +48,7 @@ pub fn write_tasks(path: &Path, tasks: &[Task]) -> Result<(), DataError> {
         text.push_str(&serde_json::to_string(task).unwrap());
     }
     text.push_str("\n]\n");
-    write_atomic(path, text.as_bytes())
+    gpn_files::write(path, text).map_err(|error| DataError::io("write", path, error))
 }
 
 #[cfg(test)]
