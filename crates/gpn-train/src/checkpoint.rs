@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use gpn_model::{NamedTensor, Weights, save_weights};
+use gpn_model::{ModelError, NamedTensor, Weights, save_weights};
 use serde::{Deserialize, Serialize};
 
+use crate::config::Config;
 use crate::error::TrainError;
 use crate::means::Means;
 use crate::memory::Memory;
@@ -34,16 +35,34 @@ pub struct Position {
     pub means: Means,
 }
 
+/// What a checkpoint says beside its tensors.
+#[derive(Serialize, Deserialize)]
+struct CheckpointInfo {
+    /// Fingerprint of the settings that it was made with.
+    settings: String,
+    position: Position,
+}
+
+/// What became of going on from a checkpoint.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resumed {
+    /// Where the run stands; `None` where there was no checkpoint.
+    pub position: Option<Position>,
+    /// What a user should know, one sentence each.
+    pub warnings: Vec<String>,
+}
+
 /// The directory of a run's checkpoints.
 pub struct Checkpoints {
     folder: PathBuf,
     keep: usize,
+    settings: String,
 }
 
 impl Checkpoints {
-    /// The checkpoints in `folder`, of which the newest `keep` are kept.
-    pub fn new(folder: PathBuf, keep: usize) -> Self {
-        Self { folder, keep: keep.max(1) }
+    /// The checkpoints in `folder` of a run with these settings; the newest `train.keep_checkpoints` are kept.
+    pub fn new(folder: PathBuf, config: &Config) -> Self {
+        Self { folder, keep: config.train.keep_checkpoints.max(1), settings: config.fingerprint() }
     }
 
     /// The directory.
@@ -51,7 +70,7 @@ impl Checkpoints {
         &self.folder
     }
 
-    /// Writes a checkpoint beside and renames it; then removes those too old.
+    /// Writes a checkpoint, whole or not at all; then removes those too old.
     pub fn save(
         &self,
         position: &Position,
@@ -65,8 +84,9 @@ impl Checkpoints {
         let shape = [memory.classes(), memory.dim];
         let parameters = network.state();
         let tensors = parameters.iter().chain(moments.iter()).chain([memory_tensor(memory, &shape)]);
+        let info = CheckpointInfo { settings: self.settings.clone(), position: position.clone() };
         // invariant: a position is plain numbers, which always serialise.
-        let metadata = serde_json::to_string(position).unwrap();
+        let metadata = serde_json::to_string(&info).unwrap();
         save_weights(&self.path(position.episode), tensors, Some(&metadata))?;
         for old in self.episodes()?.iter().rev().skip(self.keep) {
             std::fs::remove_file(self.path(*old))
@@ -75,22 +95,66 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Loads the newest checkpoint, if there is one.
+    /// Loads the newest checkpoint that is sound, if there is any. Newer ones that are damaged are put aside, with a warning.
     pub fn load_newest(
         &self,
         network: &mut Network,
         optimisers: &mut Optimisers,
         memory: &mut Memory,
-    ) -> Result<Option<Position>, TrainError> {
-        let Some(&episode) = self.episodes()?.last() else { return Ok(None) };
-        let path = self.path(episode);
-        let weights = Weights::read(&path)?;
-        network.load(&weights)?;
-        optimisers.load(&weights)?;
-        *memory = read_memory(&weights, &path)?;
-        let malformed = |reason: String| TrainError::Malformed { path: path.clone(), reason };
-        let metadata = weights.metadata().ok_or_else(|| malformed("it is no checkpoint of a run".into()))?;
-        serde_json::from_str(metadata).map(Some).map_err(|error| malformed(error.to_string()))
+    ) -> Result<Resumed, TrainError> {
+        let mut damaged: Vec<(PathBuf, String)> = Vec::new();
+        for &episode in self.episodes()?.iter().rev() {
+            let path = self.path(episode);
+            let (weights, info) = match read(&path) {
+                Ok(found) => found,
+                Err(error) if is_damage(&error) => {
+                    damaged.push((path, error.to_string()));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let refused = |reason: String| Err(TrainError::Malformed { path: path.clone(), reason });
+            if info.settings != self.settings {
+                return refused(
+                    "it was made with other settings than config.toml has now; put config.toml back as it was, or start \
+                     another run"
+                        .into(),
+                );
+            }
+            network.load(&weights)?;
+            optimisers.load(&weights)?;
+            *memory = read_memory(&weights, &path)?;
+            let (classes, dim) = (network.head.classes(), network.embedder.embedding_len());
+            if !memory.prototypes.is_empty() && (memory.classes() != classes || memory.dim != dim) {
+                return refused(format!("its memory is not one of {classes} classes and length {dim}"));
+            }
+            let mut warnings = Vec::with_capacity(damaged.len());
+            for (path, reason) in &damaged {
+                warnings.push(format!("{reason}; {}", self.put_aside(path, episode)?));
+            }
+            return Ok(Resumed { position: Some(info.position), warnings });
+        }
+        match damaged.first() {
+            None => Ok(Resumed::default()),
+            Some((_, reason)) => Err(TrainError::Malformed {
+                path: self.folder.clone(),
+                reason: format!("no checkpoint of the run is sound, start it anew; the newest: {reason}"),
+            }),
+        }
+    }
+
+    /// Renames a damaged checkpoint: it must not count among those kept. Says so.
+    fn put_aside(&self, path: &Path, episode: u64) -> Result<String, TrainError> {
+        let aside = path.with_extension(format!("{EXTENSION}.damaged"));
+        std::fs::rename(path, &aside).map_err(|source| TrainError::Io {
+            action: "rename",
+            path: path.to_owned(),
+            source,
+        })?;
+        let name = aside.file_name().unwrap_or_default().display();
+        Ok(format!(
+            "it is now called {name}, and the run goes on from the checkpoint before, episode {episode}"
+        ))
     }
 
     fn path(&self, episode: u64) -> PathBuf {
@@ -113,6 +177,27 @@ impl Checkpoints {
         }
         episodes.sort_unstable();
         Ok(episodes)
+    }
+}
+
+/// A checkpoint's tensors and what it says of itself.
+fn read(path: &Path) -> Result<(Weights, CheckpointInfo), TrainError> {
+    let weights = Weights::read(path)?;
+    let malformed = |reason: String| TrainError::Malformed { path: path.to_owned(), reason };
+    let metadata = weights.metadata().ok_or_else(|| malformed("it is no checkpoint of a run".into()))?;
+    let info = serde_json::from_str(metadata).map_err(|error| malformed(error.to_string()))?;
+    Ok((weights, info))
+}
+
+/// Whether a file was read but is not what was written.
+fn is_damage(error: &TrainError) -> bool {
+    match error {
+        TrainError::Model(error) => matches!(
+            error,
+            ModelError::NotSafetensors { .. } | ModelError::Damaged { .. } | ModelError::NotFinite { .. }
+        ),
+        TrainError::Malformed { .. } => true,
+        _ => false,
     }
 }
 

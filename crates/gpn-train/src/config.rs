@@ -313,25 +313,10 @@ impl Config {
         Ok(config)
     }
 
-    fn check(&self) -> Result<(), TrainError> {
+    /// Refuses settings that cannot be.
+    pub(crate) fn check(&self) -> Result<(), TrainError> {
         MethodKind::named(&self.train.method)?;
-        let positive = [
-            ("train.episodes", self.train.episodes),
-            ("train.checkpoint_every", self.train.checkpoint_every),
-            ("train.keep_checkpoints", self.train.keep_checkpoints as u64),
-            ("train.log_every", self.train.log_every),
-            ("train.auxiliary_batch", self.train.auxiliary_batch as u64),
-        ];
-        match positive.into_iter().find(|(_, value)| *value == 0) {
-            Some((key, _)) => {
-                Err(TrainError::Setting { key: key.into(), reason: "it must be at least 1".into() })
-            }
-            None if !(0.001..=1.0).contains(&self.memory.share) => Err(TrainError::Setting {
-                key: "memory.share".into(),
-                reason: "it must be between 0.001 and 1".into(),
-            }),
-            None => Ok(()),
-        }
+        self.check_numbers()
     }
 
     /// The settings with every interval that was left open worked out, for training classes with so many samples each.
@@ -364,7 +349,7 @@ impl Config {
 }
 
 /// `group.name` and value of every setting.
-fn flattened(table: &toml::Table) -> Vec<(String, toml::Value)> {
+pub(crate) fn flattened(table: &toml::Table) -> Vec<(String, toml::Value)> {
     let mut flat = Vec::new();
     for (group, value) in table {
         match value {

@@ -27,7 +27,7 @@ impl Events {
         let mut event = Vec::new();
         double_field(&mut event, 1, now());
         bytes_field(&mut event, 3, b"brain.Event:2");
-        fs::write(&self.path, record(&event)).map_err(|source| self.failed(source))
+        gpn_files::write(&self.path, record(&event)).map_err(|source| self.failed(source))
     }
 
     /// Appends the numbers of an episode.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
+use gpn_files::FileLock;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -60,7 +61,7 @@ pub struct RunDirectory {
     folder: PathBuf,
     events: Events,
     /// Held while this process trains the run.
-    lock: Option<fs::File>,
+    lock: Option<FileLock>,
 }
 
 /// One line of `metrics.jsonl`.
@@ -122,23 +123,30 @@ impl Line {
 }
 
 impl RunDirectory {
-    /// Makes the directory of a new run; one that holds a run already is an error.
+    /// Makes the directory of a new run, for this process alone; one that holds a run already is an error.
     pub fn create(folder: &Path, config: &Config, origin: &Origin) -> Result<Self, TrainError> {
         let run = Self::at(folder);
-        if run.folder.join(CONFIG).exists() {
-            return Err(TrainError::Malformed {
-                path: run.folder,
-                reason:
-                    "it holds a run already; go on with `gpn train --resume`, or choose another directory"
-                        .into(),
-            });
-        }
-        fs::create_dir_all(&run.folder).map_err(|source| io("create", &run.folder, source))?;
+        run.refuse_existing()?;
+        fs::create_dir_all(folder).map_err(|source| io("create", folder, source))?;
+        // Before anything is written: of two that begin at once, one has the directory.
+        let run = run.locked()?;
+        run.refuse_existing()?;
         // invariant: settings and origin are plain data, which always serialise.
         run.write(ORIGIN, &serde_json::to_string_pretty(origin).unwrap())?;
         run.write(CONFIG, &toml::to_string(config).unwrap())?;
         run.events.restart()?;
         Ok(run)
+    }
+
+    fn refuse_existing(&self) -> Result<(), TrainError> {
+        if !self.folder.join(CONFIG).exists() {
+            return Ok(());
+        }
+        Err(TrainError::Malformed {
+            path: self.folder.clone(),
+            reason: "it holds a run already; go on with `gpn train --resume`, or choose another directory"
+                .into(),
+        })
     }
 
     fn at(folder: &Path) -> Self {
@@ -158,7 +166,7 @@ impl RunDirectory {
             },
             _ => io("read", &path, source),
         })?;
-        let config = Config::default().with_toml(&text, &path)?;
+        let config = Config::from_run_file(&text, &path)?;
         let path = run.folder.join(ORIGIN);
         let text = fs::read_to_string(&path).map_err(|source| io("read", &path, source))?;
         let origin = serde_json::from_str(&text)
@@ -168,16 +176,22 @@ impl RunDirectory {
 
     /// The same for this process alone, until it is dropped: two that train one run would spoil it.
     pub fn locked(mut self) -> Result<Self, TrainError> {
-        let path = self.folder.join(LOCK);
-        let file = fs::File::create(&path).map_err(|source| io("write", &path, source))?;
-        if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
-            return Err(TrainError::Malformed {
-                path: self.folder,
-                reason: "another process is training this run; wait until it ends, or stop it".into(),
-            });
+        if self.lock.is_some() {
+            return Ok(self);
         }
-        // A file system without locks is no reason not to train.
-        self.lock = Some(file);
+        let path = self.folder.join(LOCK);
+        match FileLock::attempt(&path).map_err(|source| io("lock", &path, source))? {
+            Ok(lock) => self.lock = Some(lock),
+            Err(holder) => {
+                return Err(TrainError::Malformed {
+                    path: self.folder,
+                    reason: format!("{holder} is training this run; wait until it ends, or stop it"),
+                });
+            }
+        }
+        for folder in [&self.folder, &self.checkpoints()] {
+            gpn_files::remove_partials(folder).map_err(|source| io("tidy", folder, source))?;
+        }
         Ok(self)
     }
 
@@ -234,10 +248,7 @@ impl RunDirectory {
 
     fn write(&self, name: &str, text: &str) -> Result<(), TrainError> {
         let path = self.folder.join(name);
-        let beside = self.folder.join(format!("{name}.partial"));
-        fs::write(&beside, text)
-            .and_then(|()| fs::rename(&beside, &path))
-            .map_err(|source| io("write", &path, source))
+        gpn_files::write(&path, text).map_err(|source| io("write", &path, source))
     }
 }
 

@@ -52,6 +52,11 @@ impl TaughtClass {
         self.samples.len()
     }
 
+    /// Whether the digests of its samples are in order and no two are the same.
+    pub(crate) fn has_distinct_samples(&self) -> bool {
+        self.samples.is_sorted_by(|a, b| a < b)
+    }
+
     /// The mean embedding of its samples.
     pub fn prototype(&self) -> Vec<f32> {
         self.sums.iter().map(|sum| sum.mean(self.samples.len())).collect()

@@ -12,7 +12,7 @@ use gpn_data::task::{Task, TaskSampler};
 use gpn_model::{Device, InputShape};
 use gpn_taxonomy::{HopSearch, Taxonomy};
 
-use crate::checkpoint::{Checkpoints, Position};
+use crate::checkpoint::{Checkpoints, Position, Resumed};
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::means::Means;
@@ -179,12 +179,11 @@ impl Trainer {
     }
 
     /// Goes on from the newest checkpoint in `folder`, if there is one.
-    pub fn resume(&mut self, folder: &Path) -> Result<bool, TrainError> {
+    pub fn resume(&mut self, folder: &Path) -> Result<Resumed, TrainError> {
         let checkpoints = self.checkpoints(folder);
-        let position = checkpoints.load_newest(&mut self.network, &mut self.optimisers, &mut self.memory)?;
-        let found = position.is_some();
-        self.position = position.unwrap_or_default();
-        Ok(found)
+        let resumed = checkpoints.load_newest(&mut self.network, &mut self.optimisers, &mut self.memory)?;
+        self.position = resumed.position.clone().unwrap_or_default();
+        Ok(resumed)
     }
 
     /// Trains until all episodes are done or `on_progress` breaks. Checkpoints go to `folder`, one when it ends too.
@@ -308,7 +307,7 @@ impl Trainer {
     }
 
     fn checkpoints(&self, folder: &Path) -> Checkpoints {
-        Checkpoints::new(folder.to_owned(), self.config.train.keep_checkpoints)
+        Checkpoints::new(folder.to_owned(), &self.config)
     }
 
     fn refresh(&mut self, config: &MemoryConfig) -> Result<(), TrainError> {

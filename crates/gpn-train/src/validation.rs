@@ -38,7 +38,17 @@ pub const LAMBDAS: [f32; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationResult {
     /// One for each weight of the prototype before propagation; the first is all propagation, the last none.
+    #[serde(deserialize_with = "one_for_each_lambda")]
     pub by_lambda: Vec<Estimate>,
+}
+
+fn one_for_each_lambda<'de, D: serde::Deserializer<'de>>(given: D) -> Result<Vec<Estimate>, D::Error> {
+    let estimates = Vec::<Estimate>::deserialize(given)?;
+    if estimates.len() == LAMBDAS.len() {
+        return Ok(estimates);
+    }
+    let expected = format!("{} accuracies of validation", LAMBDAS.len());
+    Err(serde::de::Error::invalid_length(estimates.len(), &expected.as_str()))
 }
 
 impl ValidationResult {

@@ -12,6 +12,7 @@ pub(super) const KIND: MethodKind = MethodKind {
     about: "a cosine classifier over all training classes; its head is fitted anew to the labelled samples of each task",
     tunes_lambda: false,
     adjust: |_| {},
+    values: |_, _| Some(0),
     make: |config, dim, classes| {
         let (fit, seed) = (config.baseline, config.train.seed);
         Ok(Box::new(Baseline { head: CosineHead::new(dim, classes, fit.scale, seed)?, fit, seed }))

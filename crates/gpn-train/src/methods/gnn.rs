@@ -3,6 +3,7 @@
 use gpn_model::{Gnn, TensorList, Update, Weights};
 
 use super::{Episode, EpisodePass, Method, MethodKind, TestTask, highest_of_rows};
+use crate::config::Config;
 use crate::error::TrainError;
 use crate::network::accuracy;
 
@@ -12,12 +13,17 @@ pub(super) const KIND: MethodKind = MethodKind {
     about: "a graph network over labelled samples and query, with a learned adjacency; no class graph",
     tunes_lambda: false,
     adjust: |_| {},
+    values: |config, dim| Gnn::value_count(config.gnn, dim, answers(config)),
     make: |config, dim, _| {
-        let answers = config.task.way + usize::from(config.task.rest > 0);
-        let gnn = Gnn::new(config.gnn, dim, answers, config.train.seed)?;
+        let gnn = Gnn::new(config.gnn, dim, answers(config), config.train.seed)?;
         Ok(Box::new(GraphNetwork { gnn }))
     },
 };
+
+/// The answers of a task.
+fn answers(config: &Config) -> usize {
+    config.task.way + usize::from(config.task.rest > 0)
+}
 
 struct GraphNetwork {
     gnn: Gnn,

@@ -9,6 +9,7 @@ pub(super) const KIND: MethodKind = MethodKind {
     about: "gated propagation of prototypes over the class graph, several steps and heads",
     tunes_lambda: true,
     adjust: |_| {},
+    values: |config, dim| config.propagation.value_count(dim),
     make: |config, dim, _| {
         let tree = config.pathways.spanning_tree;
         Ok(Box::new(Propagating::new(config, config.propagation.clone(), dim, move |around, nodes| {

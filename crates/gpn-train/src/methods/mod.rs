@@ -38,6 +38,9 @@ pub struct MethodKind {
     pub tunes_lambda: bool,
     /// Settings that it needs to be other than usual.
     pub adjust: fn(&mut Config),
+    /// How many values it learns beside those that there is one row of for each training class; `None` where they cannot be
+    /// counted. Looked at before it is made by the settings of an unknown file.
+    pub values: fn(config: &Config, dim: usize) -> Option<usize>,
     /// Makes it.
     pub make: MakeMethod,
 }

@@ -9,6 +9,7 @@ pub(super) const KIND: MethodKind = MethodKind {
     about: "nearest mean of embeddings as they are given; of images, of their pixels",
     tunes_lambda: false,
     adjust: |config| config.model.backbone = gpn_model::BackboneKind::Identity.to_string(),
+    values: |_, _| Some(0),
     make: |_, _, _| Ok(Box::new(Nearest)),
 };
 

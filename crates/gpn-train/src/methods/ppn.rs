@@ -5,6 +5,7 @@ use gpn_model::{PropagationConfig, PropagationGraph};
 
 use super::MethodKind;
 use super::propagating::Propagating;
+use crate::config::Config;
 use crate::pathways::Surroundings;
 
 pub(super) const KIND: MethodKind = MethodKind {
@@ -17,19 +18,23 @@ pub(super) const KIND: MethodKind = MethodKind {
         config.schedule.anneal_lambda = false;
         config.schedule.lambda = 0.0;
     },
+    values: |config, dim| one_step(config).value_count(dim),
     make: |config, dim, _| {
-        let one_step = PropagationConfig {
-            steps: 1,
-            heads: 1,
-            attention: Attention::Cosine,
-            gate: Gate::Fixed,
-            keep: 0.5,
-            order: Order::Parents,
-            ..config.propagation.clone()
-        };
-        Ok(Box::new(Propagating::new(config, one_step, dim, |around, _| parents(around))?))
+        Ok(Box::new(Propagating::new(config, one_step(config), dim, |around, _| parents(around))?))
     },
 };
+
+fn one_step(config: &Config) -> PropagationConfig {
+    PropagationConfig {
+        steps: 1,
+        heads: 1,
+        attention: Attention::Cosine,
+        gate: Gate::Fixed,
+        keep: 0.5,
+        order: Order::Parents,
+        ..config.propagation.clone()
+    }
+}
 
 /// The parents of each target; where the place of a class is not known it has none, and hears the classes it is linked to.
 fn parents(surroundings: &Surroundings) -> PropagationGraph {
@@ -51,7 +56,6 @@ mod tests {
     use gpn_taxonomy::{HopSearch, TaxonomyBuilder};
 
     use super::*;
-    use crate::config::Config;
 
     /// cat below pet and animal: three classes, worked by hand. With projections of no effect both parents weigh alike.
     #[test]

@@ -10,6 +10,7 @@ pub(super) const KIND: MethodKind = MethodKind {
     about: "nearest mean of embeddings, no class graph; schedule.auxiliary=false trains it on tasks alone",
     tunes_lambda: false,
     adjust: |_| {},
+    values: |_, _| Some(0),
     make: |config, _, _| Ok(Box::new(ProtoNet { loss: config.into() })),
 };
 

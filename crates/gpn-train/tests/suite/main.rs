@@ -1,6 +1,7 @@
 //! Tests through the public interface, in one binary that links quickly.
 
 mod classifier;
+mod damage;
 mod episode_parity;
 mod golden;
 mod memory;
