@@ -24,6 +24,11 @@ bench:
 gpu:
     .ci/gpu
 
+# Flip 1,000 bits each of a model and a checkpoint; let two writers meet 500 times in each kind of writing.
+durable:
+    GPN_FLIPS=1000 cargo test --release -p gpn-train flipped_bits -- --nocapture
+    GPN_WRITER_ROUNDS=500 cargo test --release -p gpn-cli two_writers -- --nocapture
+
 # Everything the gate runs.
 ci:
     .ci/run

@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
     let file =
         if arguments.run.is_dir() { arguments.run.join("model.safetensors") } else { arguments.run.clone() };
     let mut model = TrainedModel::read(&file, &device)?;
-    let benchmark = Benchmark::open(&arguments.data)?;
+    let benchmark = Benchmark::open_with(&arguments.data, arguments.check())?;
     anyhow::ensure!(
         benchmark.manifest().fingerprint() == model.info.benchmark,
         "{}: the model was trained on another benchmark; its classes do not fit this one",
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &EvalArguments) -> anyhow::Result<()> {
     let lambda = arguments.lambda.map_or_else(|| model.info.lambda(), |lambda| lambda as f32);
     let results = evaluate(trained, &data_set, &embeddings, &tasks, hierarchy, lambda)?;
     if let Some(path) = &arguments.csv {
-        std::fs::write(path, csv(&results)).with_context(|| format!("{}: cannot write", path.display()))?;
+        gpn_files::write(path, csv(&results)).with_context(|| format!("{}: cannot write", path.display()))?;
     }
     let column = |of: fn(&TaskResult) -> f64| Estimate::of(&results.iter().map(of).collect::<Vec<_>>());
     let [base, method, mixed] =

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use gpn_data::source::{SourceKind, SourceSpec};
+use gpn_files::FileLock;
 use gpn_model::{Device, InputShape};
 use gpn_taxonomy::nearest_name;
 use gpn_train::{Again, ClassEntry, Classifier, Learned, Lesson, Place, Placing, Sample};
@@ -69,6 +70,11 @@ pub(crate) fn run(arguments: &TeachArguments) -> anyhow::Result<()> {
         "{}: it is a directory; name a file with --out",
         arguments.out.display()
     );
+    // From here to the end, so that nothing taught to the same file meanwhile is lost.
+    let _lock = FileLock::wait(&arguments.out, |holder| {
+        terminal::warn(&format!("{holder} is writing {}; waiting for it", arguments.out.display()));
+    })
+    .with_context(|| format!("{}: cannot write", arguments.out.display()))?;
     let device = Device::open(arguments.device.parse()?)?;
     let mut classifier = Classifier::open(&arguments.model, &device)?;
     let lessons = lessons(arguments, classifier.input())?;

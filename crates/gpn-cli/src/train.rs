@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use anyhow::{Context as _, bail};
-use gpn_data::benchmark::Benchmark;
+use gpn_data::benchmark::{Benchmark, Check};
 use gpn_model::{Device, Weights};
 use gpn_train::{Config, Host, Origin, Progress, RunDirectory, TimeSplit, Trainer, model_card};
 
@@ -15,7 +15,7 @@ use crate::terminal;
 pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
     let device = Device::open(arguments.device.parse()?)?;
     let (run, folder, trainer) = match &arguments.resume {
-        Some(folder) => resume(folder, arguments.data.as_deref(), &device)?,
+        Some(folder) => resume(folder, arguments.data.as_deref(), arguments.check(), &device)?,
         None => start(arguments, &device)?,
     };
     carry_out(&run, &folder, trainer)?;
@@ -52,7 +52,7 @@ pub(crate) fn complete(config: &Config, data: &Path, out: &Path) -> anyhow::Resu
     if run.model().is_file() {
         return Ok(true);
     }
-    let (run, folder, trainer) = resume(out, Some(data), &device)?;
+    let (run, folder, trainer) = resume(out, Some(data), Check::Sampled, &device)?;
     carry_out(&run, &folder, trainer)
 }
 
@@ -132,10 +132,14 @@ fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDire
     for setting in &arguments.set {
         config = config.with_setting(setting)?;
     }
-    let benchmark = Benchmark::open(data)?;
+    let benchmark = Benchmark::open_with(data, arguments.check())?;
     let mut trainer = Trainer::new(&config, benchmark, device)?;
     if let Some(file) = &arguments.init {
-        Weights::read(file)?.load(&mut trainer.network().embedder)?;
+        let weights = Weights::read(file)?;
+        weights.load(&mut trainer.network().embedder)?;
+        if !weights.has_checksum() {
+            eprintln!("note: {} has no checksum; whether it is intact cannot be told", file.display());
+        }
     }
     Ok((create(out, &trainer, data)?, out.clone(), trainer))
 }
@@ -150,18 +154,19 @@ fn create(out: &Path, trainer: &Trainer, data: &Path) -> anyhow::Result<RunDirec
         seed: trainer.config().train.seed,
         host: Host::here(),
     };
-    Ok(RunDirectory::create(out, trainer.config(), &origin)?.locked()?)
+    Ok(RunDirectory::create(out, trainer.config(), &origin)?)
 }
 
 fn resume(
     folder: &Path,
     data: Option<&Path>,
+    check: Check,
     device: &Device,
 ) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
     let (run, config, origin) = RunDirectory::open(folder)?;
     let run = run.locked()?;
     let data = data.unwrap_or(&origin.data);
-    let benchmark = Benchmark::open(data)?;
+    let benchmark = Benchmark::open_with(data, check)?;
     if benchmark.manifest().fingerprint() != origin.benchmark {
         bail!(
             "{}: it is not the benchmark that {} was started on; name that one with --data",
@@ -170,7 +175,9 @@ fn resume(
         );
     }
     let mut trainer = Trainer::new(&config, benchmark, device)?;
-    trainer.resume(&run.checkpoints())?;
+    for warning in trainer.resume(&run.checkpoints())?.warnings {
+        terminal::warn(&warning);
+    }
     run.cut_metrics(trainer.position().episode)?;
     eprintln!("going on after episode {}", trainer.position().episode);
     Ok((run, folder.to_owned(), trainer))

@@ -6,3 +6,4 @@ mod experiment;
 mod instruction_sets;
 mod teach;
 mod train;
+mod two_writers;

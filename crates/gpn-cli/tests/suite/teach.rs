@@ -29,7 +29,7 @@ fn row(group: u32, class: u32, number: u32) -> [f32; 4] {
 }
 
 /// A folder with a model trained on six groups of three classes, made once and copied.
-fn trained() -> tempfile::TempDir {
+pub(crate) fn trained() -> tempfile::TempDir {
     static MODEL: OnceLock<Vec<u8>> = OnceLock::new();
     let model = MODEL.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();

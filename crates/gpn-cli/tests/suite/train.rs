@@ -194,8 +194,16 @@ fn evaluation_reports_tasks_and_refuses_what_does_not_fit() {
 #[test]
 fn a_run_is_trained_by_one_process_at_a_time() {
     let folder = with_run();
-    let lock = fs::File::open(folder.join("whole/.lock")).unwrap();
+    fs::create_dir_all(folder.join("alone/checkpoints")).unwrap();
+    for file in ["config.toml", "run.json", "checkpoints/0000000040.safetensors"] {
+        fs::copy(folder.join("whole").join(file), folder.join("alone").join(file)).unwrap();
+    }
+    let lock = fs::File::create(folder.join("alone/.lock")).unwrap();
     lock.lock().unwrap();
-    let message = failure(folder, &["train", "--resume", "whole"]);
+    let message = failure(folder, &["train", "--resume", "alone"]);
     assert!(message.contains("another process is training this run"), "{message}");
+    // Its holder is killed: the file stays, the lock does not.
+    drop(lock);
+    success(folder, &["train", "--resume", "alone"]);
+    assert!(!folder.join("alone/.lock").exists());
 }
