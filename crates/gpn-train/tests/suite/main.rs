@@ -2,7 +2,7 @@
 
 mod classifier;
 mod episode_parity;
-mod golden;
+mod evaluation_case;
 mod memory;
 mod methods;
 mod resume;
