@@ -54,8 +54,8 @@ def gnn_norm(tensors, name, values, training, moved):
 def gnn_forward(tensors, support, queries, training):
     """Logits of all queries, each in a graph of its own, and the moved running means."""
     moved, count, nodes = {}, len(queries), len(support) + 1
-    fields = torch.cat([torch.eye(GNN_WAY)[GNN_LABELS], torch.full((1, GNN_WAY), 1 / GNN_WAY)]).double()
-    fields[-1] = 1 / GNN_WAY
+    one_hot = torch.eye(GNN_WAY, dtype=torch.float64)[GNN_LABELS]
+    fields = torch.cat([one_hot, torch.full((1, GNN_WAY), 1 / GNN_WAY, dtype=torch.float64)])
     x = torch.stack([torch.cat([torch.cat([support, query[None]]), fields], 1) for query in queries])
     i, j = torch.where(~torch.eye(nodes, dtype=bool))
     for block in range(GNN_BLOCKS):

@@ -12,6 +12,7 @@ fn episode_parity() {
     for part in ["paper", "reference"] {
         assert!(cases.iter().any(|case| case.name.contains(part)), "no episode of the preset {part}");
     }
+    let mut buffers = 0;
     for case in &cases {
         let what = |part: &str| format!("{} {part}", case.name);
         let [way, shot] = ["way", "shot"].map(|name| case.values(name)[0] as usize);
@@ -112,14 +113,17 @@ fn episode_parity() {
             }
         }
         assert!(compared > 0, "{}", what("has no weights after the step"));
-        let mut compared = 0;
         for buffer in network.embedder.buffers().iter() {
             let name = format!("bn_after/{}", buffer.name);
-            assert_close_relative(&what(&name), buffer.values, case.values(&name), 1e-4);
-            compared += 1;
+            let expected = case.values(&name);
+            // A file whose `state` was recorded after the step does not tell the buffers before it.
+            if case.values(&format!("state/emb.{}", buffer.name)) != expected {
+                assert_close_relative(&what(&name), buffer.values, expected, 1e-4);
+                buffers += 1;
+            }
         }
-        assert!(compared > 0, "{}", what("has no buffers"));
     }
+    assert!(buffers > 0, "no batch-norm buffers were compared");
 }
 
 /// A tensor before the step. A file whose `state` was recorded after the step (it equals `after_adam`) is taken back by
