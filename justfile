@@ -6,9 +6,13 @@ default:
 test:
     cargo test --release --workspace
 
-# Run the tests against the golden vectors alone.
+# Run the tests against golden vectors and published data alone.
 parity:
-    cargo test --release --workspace parity
+    cargo test --release --workspace -- parity published
+
+# Compute the golden vectors anew: python3 with torch, numpy and pillow.
+golden:
+    python3 crates/gpn-golden/generate.py
 
 # Check format and lints.
 lint:

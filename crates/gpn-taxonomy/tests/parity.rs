@@ -1,93 +1,86 @@
-//! The class graph against golden vectors and published class lists. Cases are those found in the folders that
-//! `GPN_GOLDEN_DIR` and `GPN_DATA_DIR` name; without the folders the tests say so and pass.
+//! The class graph against golden vectors, and against published class lists where they are there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use gpn_golden::{Case, JsonCase, data_folder, json_cases, npz_cases};
 use gpn_taxonomy::{
-    HopSearch, LinkAs, Node, Prefer, Taxonomy, contract, find_wordnet, hop_distances, imagenet_fall2011,
-    leaf_counts, levels, link, read_edges, read_wordnet, same_leaves, spanning_forest, task_graph,
+    HopSearch, LinkAs, Node, Prefer, Taxonomy, TaxonomyBuilder, contract, find_wordnet, hop_distances,
+    imagenet_fall2011, leaf_counts, levels, link, read_edges, read_wordnet, same_leaves, spanning_forest,
+    task_graph,
 };
-use npyz::npz::NpzArchive;
 use serde_json::Value;
-
-/// The folder that an environment variable names, else `../shared/NAME` beside the workspace.
-fn folder(variable: &str, name: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
-    let path = std::env::var_os(variable).map_or_else(beside, PathBuf::from);
-    if !path.is_dir() {
-        eprintln!("skipped: {} is absent; set {variable}", path.display());
-        return None;
-    }
-    Some(path)
-}
-
-/// The files of a folder whose names begin and end so, sorted.
-fn cases(folder: &Path, begin: &str, end: &str) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            let name = path.file_name().unwrap().to_string_lossy();
-            name.starts_with(begin) && name.ends_with(end)
-        })
-        .collect();
-    found.sort();
-    if found.is_empty() {
-        eprintln!("skipped: no {begin}*{end} in {}", folder.display());
-    }
-    found
-}
-
-fn array<T: npyz::Deserialize>(
-    archive: &mut NpzArchive<impl std::io::Read + std::io::Seek>,
-    name: &str,
-) -> (Vec<T>, usize) {
-    let array = archive.by_name(name).unwrap().unwrap_or_else(|| panic!("no array {name}"));
-    let columns = array.shape()[1] as usize;
-    (array.into_vec().unwrap(), columns)
-}
 
 #[test]
 fn parity_spanning_tree() {
-    let Some(golden) = folder("GPN_GOLDEN_DIR", "golden") else { return };
-    let mut count = 0;
-    for path in cases(&golden, "b_spanning_tree", ".npz") {
-        let mut archive = NpzArchive::open(&path).unwrap();
-        let names: BTreeSet<String> =
-            archive.array_names().filter_map(|name| Some(name.split_once('/')?.0.to_owned())).collect();
+    let mut heaviest = 0;
+    for case in npz_cases("b_spanning_tree") {
+        let names: BTreeSet<&str> =
+            case.arrays.keys().filter_map(|name| Some(name.split_once('/')?.0)).collect();
+        assert!(!names.is_empty(), "{}: no graphs", case.name);
         for name in names {
-            let (adjacency, n) = array::<u8>(&mut archive, &format!("{name}/adj"));
-            let (distance, _) = array::<f32>(&mut archive, &format!("{name}/dist"));
-            let (expected, _) = array::<u8>(&mut archive, &format!("{name}/tree"));
-            let places: Vec<usize> = (0..n * n).filter(|&at| adjacency[at] != 0).collect();
-            let edges: Vec<(u32, u32)> = places.iter().map(|at| ((at / n) as u32, (at % n) as u32)).collect();
-            let weights: Vec<f32> = places.iter().map(|&at| distance[at]).collect();
-            let mut tree = vec![0; n * n];
-            for at in spanning_forest(n, &edges, &weights, Prefer::Light) {
-                tree[places[at]] = 1;
+            let adjacency = case.array(&format!("{name}/adj"));
+            let distances = case.array(&format!("{name}/dist"));
+            let n = adjacency.shape[0];
+            let edges = adjacency.set_entries();
+            let weights: Vec<f32> =
+                edges.iter().map(|&(i, j)| distances.values[i as usize * n + j as usize]).collect();
+            for (tree, prefer) in [("tree", Prefer::Light), ("heaviest_tree", Prefer::Heavy)] {
+                let Some(expected) = case.get(&format!("{name}/{tree}")) else { continue };
+                let kept = spanning_forest(n, &edges, &weights, prefer);
+                let kept: Vec<(u32, u32)> = kept.into_iter().map(|at| edges[at]).collect();
+                assert_eq!(kept, expected.set_entries(), "{} {name} {tree}", case.name);
+                heaviest += usize::from(prefer == Prefer::Heavy);
             }
-            assert_eq!(tree, expected, "{} {name}", path.display());
-            count += 1;
         }
     }
-    eprintln!("{count} spanning trees agree");
+    assert!(heaviest > 0, "no maximum spanning tree was compared");
 }
 
-/// The graphs of the small benchmark, whose class ids are numbers.
+/// A graph of `(parent, child)` ids, which take the order of first mention.
+fn graph_of<'a>(edges: impl IntoIterator<Item = (&'a str, &'a str)>) -> Taxonomy {
+    let mut builder = TaxonomyBuilder::new();
+    for (parent, child) in edges {
+        let [parent, child] = [parent, child].map(|id| builder.add_class(id));
+        builder.add_edge(parent, child, None);
+    }
+    builder.build().unwrap().taxonomy
+}
+
+/// The graphs that cases refer to by name; class ids are numbers.
 struct Graphs {
-    folder: PathBuf,
     read: BTreeMap<String, Taxonomy>,
 }
 
 impl Graphs {
-    fn get(&mut self, name: &str) -> &Taxonomy {
-        let path = self.folder.join(format!("{name}_edges.csv"));
-        self.read.entry(name.to_owned()).or_insert_with(|| read_edges(&path).unwrap().taxonomy)
+    /// Those in the document; a document without any is about the published small benchmark. None where that is absent.
+    fn of(document: &Value) -> Option<Self> {
+        let mut read = BTreeMap::new();
+        if let Some(graphs) = document["graphs"].as_object() {
+            for (name, edges) in graphs {
+                let edges: Vec<[String; 2]> = JsonCase::pairs(edges)
+                    .iter()
+                    .map(|(parent, child)| [parent.to_string(), child.to_string()])
+                    .collect();
+                let edges = edges.iter().map(|[parent, child]| (parent.as_str(), child.as_str()));
+                read.insert(name.clone(), graph_of(edges));
+            }
+        } else {
+            let folder = data_folder()?.join("tiny-bench");
+            for name in ["train", "close_all", "far_all"] {
+                let path = folder.join(format!("{name}_edges.csv"));
+                read.insert(name.to_owned(), read_edges(&path).ok()?.taxonomy);
+            }
+        }
+        Some(Self { read })
+    }
+
+    fn get(&self, name: &str) -> &Taxonomy {
+        self.read.get(name).unwrap_or_else(|| panic!("no graph {name}"))
     }
 
     /// The graph of training and test classes, contracted to the targets and maybe the training classes.
-    fn contracted(&mut self, split: &Value, targets: &[u64], with_training: bool) -> Taxonomy {
+    fn contracted(&self, split: &Value, targets: &[u64], with_training: bool) -> Taxonomy {
         let mut keep: BTreeSet<u64> = targets.iter().copied().collect();
         if with_training {
             let train = self.get("train");
@@ -108,12 +101,11 @@ fn nodes(graph: &Taxonomy, numbers: impl IntoIterator<Item = u64>) -> Vec<Node> 
 }
 
 fn numbers(value: &Value) -> Vec<u64> {
-    value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
+    JsonCase::whole(value).into_iter().map(|number| number as u64).collect()
 }
 
 fn pairs(value: &Value) -> BTreeSet<(u64, u64)> {
-    let pair = |pair: &Value| (pair[0].as_u64().unwrap(), pair[1].as_u64().unwrap());
-    value.as_array().unwrap().iter().map(pair).collect()
+    JsonCase::pairs(value).into_iter().map(|(a, b)| (u64::from(a), u64::from(b))).collect()
 }
 
 fn list<'a>(document: &'a Value, name: &str) -> &'a [Value] {
@@ -144,13 +136,12 @@ fn is_thinned(case: &Value) -> bool {
 
 #[test]
 fn parity_graphs() {
-    let Some(golden) = folder("GPN_GOLDEN_DIR", "golden") else { return };
-    let Some(data) = folder("GPN_DATA_DIR", "data") else { return };
-    let mut graphs = Graphs { folder: data.join("tiny-bench"), read: BTreeMap::new() };
-    let mut count = 0;
-    for path in cases(&golden, "c_graphs", ".json") {
-        let document: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        for case in list(&document, "pruning") {
+    let mut count = BTreeMap::new();
+    for found in json_cases("c_graphs") {
+        let document = &found.document;
+        let Some(graphs) = Graphs::of(document) else { continue };
+        let mut compared = |kind: &'static str| *count.entry(kind).or_insert(0) += 1;
+        for case in list(document, "pruning") {
             let with_training = case["candidates"].as_str().unwrap().contains("training");
             let graph = graphs.contracted(&case["split"], &numbers(&case["targets"]), with_training);
             let mut kept: Vec<u64> = graph.nodes().map(|n| number(&graph, n)).collect();
@@ -161,25 +152,20 @@ fn parity_graphs() {
                 .map(|(parent, child)| (number(&graph, parent), number(&graph, child)))
                 .collect();
             assert_eq!(edges, pairs(&case["edges_parent_child"]), "{}", case["targets"]);
-            count += 1;
+            compared("pruning");
         }
-        for case in list(&document, "train_graph").iter().filter(|case| !is_thinned(case)) {
+        for case in list(document, "train_graph").iter().filter(|case| !is_thinned(case)) {
             check_task_graph(graphs.get("train"), case, case["n_hop"].as_u64().unwrap());
-            count += 1;
+            compared("train_graph");
         }
-        for case in list(&document, "test_graph").iter().filter(|case| !is_thinned(case)) {
+        for case in list(document, "test_graph").iter().filter(|case| !is_thinned(case)) {
             let graph = graphs.contracted(&case["split"], &numbers(&case["targets"]), true);
             check_task_graph(&graph, case, case["n_hop"].as_u64().unwrap());
-            count += 1;
+            compared("test_graph");
         }
-        let inputs = path.with_file_name(
-            path.file_name()
-                .unwrap()
-                .to_string_lossy()
-                .replace("graphs", "nohier_inputs")
-                .replace("json", "npz"),
-        );
-        for case in list(&document, "nohier_graph").iter().filter(|case| !is_thinned(case)) {
+        let inputs = found.name.replace("graphs", "nohier_inputs");
+        let inputs = found.path.with_file_name(inputs).with_extension("npz");
+        for case in list(document, "nohier_graph").iter().filter(|case| !is_thinned(case)) {
             let train = graphs.get("train");
             let near = nearest_prototypes(&inputs, case);
             let ids: Vec<String> = numbers(&case["targets"]).iter().map(u64::to_string).collect();
@@ -189,74 +175,149 @@ fn parity_graphs() {
             let graph = link(train, &new, LinkAs::Parent).unwrap();
             // The hops of the case are taken from the linked classes, which are one hop from the targets.
             check_task_graph(&graph, case, case["n_hop"].as_u64().unwrap() + 1);
-            count += 1;
+            compared("nohier_graph");
         }
     }
-    eprintln!("{count} graphs agree");
+    assert_eq!(count.len(), 4, "a kind of graph has no case: {count:?}");
 }
 
 /// For each support prototype the class indices of the memory prototypes nearest to it.
 fn nearest_prototypes(inputs: &Path, case: &Value) -> Vec<Vec<u64>> {
-    let mut archive = NpzArchive::open(inputs).unwrap();
-    let (memory, width) = array::<f32>(&mut archive, "memory");
-    let (support, _) = array::<f32>(&mut archive, "support_prototypes");
+    let inputs = Case::read(inputs);
+    let (memory, support) = (inputs.array("memory"), inputs.values("support_prototypes"));
+    let width = memory.shape[1];
     let shift = case["shift_added_to_support_prototypes"].as_f64().unwrap_or(0.0) as f32;
     let count = case["n_nei"].as_u64().unwrap() as usize;
     let distance = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a + shift - b).powi(2)).sum::<f32>();
     let nearest = |prototype: &[f32]| {
-        let mut all: Vec<(f32, u64)> =
-            memory.chunks(width).zip(0..).map(|(class, index)| (distance(prototype, class), index)).collect();
+        let mut all: Vec<(f32, u64)> = memory
+            .values
+            .chunks(width)
+            .zip(0..)
+            .map(|(class, index)| (distance(prototype, class), index))
+            .collect();
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         all[..count].iter().map(|&(_, index)| index).collect()
     };
     support.chunks(width).map(nearest).collect()
 }
 
-/// Leaves, distances and classes with the same leaves, as the list of classes of the small benchmark has them.
+/// What a list of classes says of one of them.
+struct Facts {
+    id: String,
+    leaves: u64,
+    distance: u64,
+    twins: u64,
+}
+
+/// Leaves, distances and classes with the same leaves, as lists of classes have them.
 #[test]
 fn parity_facts_about_classes() {
-    let Some(data) = folder("GPN_DATA_DIR", "data") else { return };
-    let graph = read_edges(&data.join("tiny-bench/graph_full_edges.csv")).unwrap().taxonomy;
-    let text = std::fs::read_to_string(data.join("tiny-bench/classes.csv")).unwrap();
+    let mut compared = 0;
+    for found in json_cases("c_graphs") {
+        let entries = list(&found.document, "facts");
+        let Some(graphs) = Graphs::of(&found.document).filter(|_| !entries.is_empty()) else { continue };
+        let facts: Vec<Facts> = entries
+            .iter()
+            .map(|entry| {
+                let number = |name: &str| entry[name].as_u64().unwrap();
+                let twins = number("same_leafset_as_n_other_classes");
+                let (leaves, distance) = (number("n_leaves"), number("dist_to_train"));
+                Facts { id: number("class").to_string(), leaves, distance, twins }
+            })
+            .collect();
+        let training = found.document["training"].as_u64().unwrap();
+        let training: Vec<String> = (0..training).map(|class| class.to_string()).collect();
+        check_facts(graphs.get("close_all"), &training, &facts);
+        compared += 1;
+    }
+    assert!(compared > 0, "no list of facts");
+    let published = data_folder().map(|data| data.join("tiny-bench")).filter(|folder| folder.is_dir());
+    if let Some(folder) = published {
+        let graph = read_edges(&folder.join("graph_full_edges.csv")).unwrap().taxonomy;
+        let (training, facts) = published_facts(&folder.join("classes.csv"));
+        check_facts(&graph, &training, &facts);
+    }
+}
+
+/// The training classes and the facts of a published list.
+fn published_facts(list: &Path) -> (Vec<String>, Vec<Facts>) {
+    let text = std::fs::read_to_string(list).unwrap();
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
     let column = |name: &str| header.iter().position(|field| *field == name).unwrap();
     let rows: Vec<Vec<&str>> = lines.collect();
-    let train: Vec<&str> =
-        rows.iter().filter(|row| row[column("split")] == "train").map(|row| row[column("wnid")]).collect();
+    let id = |row: &Vec<&str>| row[column("wnid")].to_owned();
+    let training = rows.iter().filter(|row| row[column("split")] == "train").map(id).collect();
+    let facts = rows.iter().map(|row| {
+        let number = |name: &str| row[column(name)].parse().unwrap();
+        let twins = number("same_leafset_as_n_other_classes");
+        Facts { id: id(row), leaves: number("n_leaves"), distance: number("dist_to_train"), twins }
+    });
+    (training, facts.collect())
+}
 
-    let counts = leaf_counts(&graph);
-    let distances = hop_distances(&graph, &graph.find_all(&train).unwrap());
+fn check_facts(graph: &Taxonomy, training: &[String], facts: &[Facts]) {
+    assert!(!facts.is_empty() && !training.is_empty());
+    let counts = leaf_counts(graph);
+    let distances = hop_distances(graph, &graph.find_all(training).unwrap());
     let mut twins = vec![0; graph.len()];
-    for group in same_leaves(&graph) {
+    for group in same_leaves(graph) {
         for &n in &group {
             twins[n as usize] = group.len() - 1;
         }
     }
-    for row in &rows {
-        let n = graph.find(row[column("wnid")]).unwrap() as usize;
-        assert_eq!(counts[n].to_string(), row[column("n_leaves")], "{row:?}");
-        assert_eq!(distances[n].to_string(), row[column("dist_to_train")], "{row:?}");
-        assert_eq!(twins[n].to_string(), row[column("same_leafset_as_n_other_classes")], "{row:?}");
+    for Facts { id, leaves, distance, twins: others } in facts {
+        let n = graph.find(id).unwrap() as usize;
+        assert_eq!(u64::from(counts[n]), *leaves, "leaves of {id}");
+        assert_eq!(u64::from(distances[n]), *distance, "distance of {id}");
+        assert_eq!(twins[n] as u64, *others, "classes like {id}");
     }
-    eprintln!("{} classes agree", rows.len());
+}
+
+fn edges_of(graph: &Taxonomy) -> BTreeSet<(String, String)> {
+    graph.edges().map(|(p, c)| (graph.id(p).to_owned(), graph.id(c).to_owned())).collect()
+}
+
+fn text_pairs(value: &Value) -> Vec<(&str, &str)> {
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pair| (pair[0].as_str().unwrap(), pair[1].as_str().unwrap()))
+        .collect()
 }
 
 #[test]
 fn parity_imagenet_cut() {
-    let Some(data) = folder("GPN_DATA_DIR", "data") else { return };
-    let wordnet = match find_wordnet().and_then(|path| read_wordnet(&path)) {
-        Ok(checked) => checked.taxonomy,
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            return;
+    let mut compared = 0;
+    for found in json_cases("c_graphs") {
+        for case in list(&found.document, "imagenet_cut") {
+            let leaves: Vec<&str> =
+                case["leaves"].as_array().unwrap().iter().map(|leaf| leaf.as_str().unwrap()).collect();
+            let graph = imagenet_fall2011(&graph_of(text_pairs(&case["wordnet"])), &leaves).unwrap();
+            let expected = text_pairs(&case["edges_parent_child"]);
+            let expected = expected.into_iter().map(|(p, c)| (p.to_owned(), c.to_owned())).collect();
+            assert_eq!(edges_of(&graph), expected, "{leaves:?}");
+            compared += 1;
         }
-    };
+    }
+    assert!(compared > 0, "no cut was compared");
+    let published = data_folder().map(|data| data.join("tiered")).filter(|folder| folder.is_dir());
+    match (published, find_wordnet().and_then(|path| read_wordnet(&path))) {
+        (Some(folder), Ok(wordnet)) => check_published_cut(&folder, &wordnet.taxonomy),
+        (Some(_), Err(error)) => eprintln!("the published graph is not compared: {error}"),
+        (None, _) => {}
+    }
+}
+
+/// The whole graph of tieredImageNet from the real WordNet.
+fn check_published_cut(folder: &Path, wordnet: &Taxonomy) {
     assert_eq!(wordnet.name(wordnet.find("n00001740").unwrap()), "entity");
     assert_eq!(wordnet.roots().count(), 1);
     let mut leaves = Vec::new();
     for split in ["train", "val", "test"] {
-        let text = std::fs::read_to_string(data.join(format!("tiered/leaves_{split}.csv"))).unwrap();
+        let text = std::fs::read_to_string(folder.join(format!("leaves_{split}.csv"))).unwrap();
         leaves.extend(text.lines().map(|line| line.split(',').next().unwrap().to_owned()));
     }
     assert_eq!(leaves.len(), 608);
@@ -266,16 +327,12 @@ fn parity_imagenet_cut() {
             "n03126707".clone_into(leaf);
         }
     }
-    let graph = imagenet_fall2011(&wordnet, &leaves).unwrap();
-    let expected = read_edges(&data.join("tiered/edges.csv")).unwrap().taxonomy;
-    let edges = |graph: &Taxonomy| -> BTreeSet<(String, String)> {
-        graph.edges().map(|(p, c)| (graph.id(p).to_owned(), graph.id(c).to_owned())).collect()
-    };
-    assert_eq!(edges(&graph), edges(&expected));
+    let graph = imagenet_fall2011(wordnet, &leaves).unwrap();
+    let expected = read_edges(&folder.join("edges.csv")).unwrap().taxonomy;
+    assert_eq!(edges_of(&graph), edges_of(&expected));
     assert_eq!((graph.len(), graph.edge_count()), (1112, 1220));
 
-    let stats: Value =
-        serde_json::from_slice(&std::fs::read(data.join("tiered/stats.json")).unwrap()).unwrap();
+    let stats = JsonCase::read(&folder.join("stats.json")).document;
     let stats = &stats["graph"];
     let counts: u64 = leaf_counts(&graph).into_iter().map(u64::from).sum();
     assert_eq!(Some(counts), stats["sum_of_leaf_counts"].as_u64());

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use gpn_golden::{JsonCase, assert_close, json_cases};
 use gpn_model::{Adam, AdamConfig, Gnn, GnnConfig, ModelError, NamedTensor, Weights, save_weights};
 use serde_json::Value;
-
-use crate::golden::assert_close;
 
 /// Values that look like noise, about normal with deviation 1.
 struct Noise(u64);
@@ -24,17 +23,14 @@ impl Noise {
     }
 }
 
-fn floats(value: &Value) -> Vec<f32> {
-    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap() as f32).collect()
-}
-
-fn whole(value: &Value) -> Vec<usize> {
-    value.as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as usize).collect()
-}
-
 #[test]
-fn gnn_agrees_with_numpy() {
-    let case: Value = serde_json::from_str(include_str!("../fixtures/gnn.json")).unwrap();
+fn gnn_parity() {
+    for case in json_cases("gnn") {
+        check_golden(&case.document);
+    }
+}
+
+fn check_golden(case: &Value) {
     let size = |name: &str| case[name].as_u64().unwrap() as usize;
     let config = GnnConfig { hidden: size("hidden"), blocks: size("blocks") };
     let mut gnn = Gnn::new(config, size("dim"), size("way"), 1).unwrap();
@@ -43,7 +39,7 @@ fn gnn_agrees_with_numpy() {
         .as_object()
         .unwrap()
         .iter()
-        .map(|(name, tensor)| (name, whole(&tensor["shape"]), floats(&tensor["values"])))
+        .map(|(name, tensor)| (name, JsonCase::whole(&tensor["shape"]), JsonCase::floats(&tensor["values"])))
         .collect();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("gnn.safetensors");
@@ -52,16 +48,16 @@ fn gnn_agrees_with_numpy() {
     gnn.load(&Weights::read(&file).unwrap()).unwrap();
     assert_eq!(gnn.state().len(), tensors.len());
 
-    let (support, queries) = (floats(&case["support"]), floats(&case["queries"]));
-    let (labels, query_labels) = (whole(&case["labels"]), whole(&case["query_labels"]));
+    let (support, queries) = (JsonCase::floats(&case["support"]), JsonCase::floats(&case["queries"]));
+    let (labels, query_labels) = (JsonCase::whole(&case["labels"]), JsonCase::whole(&case["query_labels"]));
     let evaluation = gnn.forward(&support, &labels, &queries).unwrap();
-    assert_close("evaluation", &evaluation, &floats(&case["evaluation_logits"]), 1e-4);
+    assert_close("evaluation", &evaluation, &JsonCase::floats(&case["evaluation_logits"]), 1e-4);
     let pass = gnn.forward_backward(&support, &labels, &queries, &query_labels).unwrap();
-    assert_close("training", &pass.logits, &floats(&case["training_logits"]), 1e-4);
+    assert_close("training", &pass.logits, &JsonCase::floats(&case["training_logits"]), 1e-4);
     assert_close("loss", &[pass.loss], &[case["loss"].as_f64().unwrap() as f32], 1e-4);
     let state = gnn.state();
     for (name, expected) in case["moved_means"].as_object().unwrap() {
-        assert_close(name, state.get(name).unwrap().values, &floats(expected), 1e-4);
+        assert_close(name, state.get(name).unwrap().values, &JsonCase::floats(expected), 1e-4);
     }
 }
 

@@ -4,8 +4,11 @@ mod embedder;
 #[cfg(feature = "burn")]
 mod engines;
 mod gnn;
-mod golden;
 mod parity;
+mod propagation_parity;
 mod weights;
 #[cfg(feature = "wgpu")]
 mod wgpu;
+
+#[cfg(feature = "burn")]
+use gpn_golden as golden;

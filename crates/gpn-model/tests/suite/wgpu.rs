@@ -1,11 +1,10 @@
 //! The burn engine on a real `wgpu` device (a software Vulkan driver will do), against the processor.
 
+use gpn_golden::assert_close_relative;
 use gpn_model::{
     BackboneConfig, BackboneKind, Conv4Config, Device, DeviceKind, Embedder, EngineChoice, InputShape,
     ModelError, ResNet12Config,
 };
-
-use crate::golden::assert_close_relative;
 
 /// One step and one embedding on both devices.
 fn agree(device: &Device, config: &BackboneConfig) {

@@ -3,7 +3,7 @@
 mod classifier;
 mod damage;
 mod episode_parity;
-mod golden;
+mod evaluation_case;
 mod memory;
 mod methods;
 mod resume;

@@ -1,16 +1,18 @@
-//! A network trained by the authors' code, evaluated end to end on fixed tasks: JPEG files to accuracies.
+//! Evaluation against golden vectors: a small case always; where it is there, a network trained by the authors' code, end
+//! to end on fixed tasks, JPEG files to accuracies.
 
 use std::path::Path;
 
 use gpn_data::benchmark::{Benchmark, Preset, Split, build};
 use gpn_data::source;
 use gpn_data::task::{Task, read_tasks};
+use gpn_golden::{data_folder, golden_folder, json_cases};
 use gpn_model::{Device, InputShape, Weights};
 use gpn_train::{
     Config, Embeddings, Estimate, Hierarchy, Memory, Network, PathwayConfig, TaskResult, Trained, evaluate,
 };
 
-use crate::golden::folder;
+use crate::evaluation_case;
 
 /// The benchmark of the fixed tasks, built from the archive of images.
 fn tiny_bench(data: &Path, out: &Path) -> Option<Benchmark> {
@@ -44,15 +46,17 @@ fn accuracies(path: &Path) -> Vec<[f64; 4]> {
 
 #[test]
 fn trained_network_parity() {
-    let Some(golden) = folder("GPN_GOLDEN_DIR", "golden") else { return };
-    let Some(data) = folder("GPN_DATA_DIR", "data") else { return };
-    let network_file = golden.join("h_trained/network.safetensors");
-    if !network_file.exists() {
-        eprintln!("skipped: no {}", network_file.display());
-        return;
+    json_cases("h_evaluation").iter().for_each(evaluation_case::check);
+    let (Some(golden), Some(data)) = (golden_folder(), data_folder()) else { return };
+    if golden.join("h_trained/network.safetensors").is_file() {
+        check_trained_network(&golden, &data);
     }
+}
+
+fn check_trained_network(golden: &Path, data: &Path) {
+    let network_file = golden.join("h_trained/network.safetensors");
     let scratch = tempfile::tempdir().unwrap();
-    let Some(benchmark) = tiny_bench(&data, &scratch.path().join("tiny")) else { return };
+    let Some(benchmark) = tiny_bench(data, &scratch.path().join("tiny")) else { return };
 
     let weights = Weights::read(&network_file).unwrap();
     let memory = weights.iter().find(|tensor| tensor.name == "memory").unwrap();

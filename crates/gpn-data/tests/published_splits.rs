@@ -14,9 +14,7 @@ use tempfile::TempDir;
 
 /// A folder of the published data and WordNet, or `None` and a message where one of them is absent.
 fn published(name: &str) -> Option<(PathBuf, Taxonomy)> {
-    let data = std::env::var_os("GPN_DATA_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let folder = data.join(name);
+    let folder = gpn_golden::data_folder()?.join(name);
     if !folder.is_dir() {
         eprintln!("skipped: {} is absent; set GPN_DATA_DIR to the published data", folder.display());
         return None;
@@ -60,7 +58,7 @@ struct TieredClass {
 }
 
 #[test]
-fn parity_tiered_imagenet() {
+fn published_tiered_imagenet() {
     let Some((folder, wordnet)) = published("tiered") else { return };
     let config = BuildConfig { classes_only: true, ..Preset::TieredImagenet.config() };
     let (_kept, benchmark) = built(SourceKind::TieredImagenet, folder.clone(), &wordnet, config);
@@ -107,7 +105,7 @@ fn tiny_imagenet(folder: &Path, wordnet: &Taxonomy) -> Option<(TempDir, Benchmar
 }
 
 #[test]
-fn parity_tiny_imagenet() {
+fn published_tiny_imagenet() {
     let Some((folder, wordnet)) = published("tiny-bench") else { return };
     let Some((_kept, benchmark)) = tiny_imagenet(&folder, &wordnet) else { return };
     assert_eq!((benchmark.manifest().counts.samples, benchmark.manifest().counts.broken), (52_994, 0));

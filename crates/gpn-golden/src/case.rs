@@ -1,0 +1,194 @@
+//! The arrays of one golden file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use npyz::npz::NpzArchive;
+use npyz::{DType, NpyFile, TypeChar};
+use serde_json::Value;
+
+use crate::compare::assert_close_relative;
+
+/// An array of a golden file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Sizes from the slowest to the fastest axis; empty for a single number.
+    pub shape: Vec<usize>,
+    /// Values in C order. Integers that occur are small enough for `f32` to hold them.
+    pub values: Vec<f32>,
+}
+
+impl Array {
+    /// The values as bytes, of an image for example.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.whole().into_iter().map(|value| u8::try_from(value).expect("a byte")).collect()
+    }
+
+    /// The values as whole numbers.
+    pub fn whole(&self) -> Vec<u32> {
+        let whole = |&value: &f32| {
+            assert!(value >= 0.0 && value.fract() == 0.0, "{value} is not a whole number");
+            value as u32
+        };
+        self.values.iter().map(whole).collect()
+    }
+
+    /// `(row, column)` of each entry of a matrix that is not zero, row by row.
+    pub fn set_entries(&self) -> Vec<(u32, u32)> {
+        let [_, columns] = self.shape[..] else { panic!("{:?} is not a matrix", self.shape) };
+        let set = self.values.iter().enumerate().filter(|(_, value)| **value != 0.0);
+        set.map(|(place, _)| ((place / columns) as u32, (place % columns) as u32)).collect()
+    }
+
+    fn read<R: std::io::Read>(file: NpyFile<R>) -> Self {
+        fn floats<T>(values: std::io::Result<Vec<T>>, float: impl Fn(T) -> f32) -> Vec<f32> {
+            values.expect("a readable array").into_iter().map(float).collect()
+        }
+        let shape = file.shape().iter().map(|&length| length as usize).collect();
+        let DType::Plain(kind) = file.dtype() else { panic!("not an array of numbers") };
+        let values = match (kind.type_char(), kind.num_bytes()) {
+            (TypeChar::Float, Some(2)) => floats(file.into_vec::<half::f16>(), f32::from),
+            (TypeChar::Float, Some(4)) => floats(file.into_vec::<f32>(), |value| value),
+            (TypeChar::Float, Some(8)) => floats(file.into_vec::<f64>(), |value| value as f32),
+            (TypeChar::Uint, Some(1)) => floats(file.into_vec::<u8>(), f32::from),
+            (TypeChar::Uint, Some(4)) => floats(file.into_vec::<u32>(), |value| value as f32),
+            (TypeChar::Int, Some(4)) => floats(file.into_vec::<i32>(), |value| value as f32),
+            (TypeChar::Int, Some(8)) => floats(file.into_vec::<i64>(), |value| value as f32),
+            other => panic!("arrays of {other:?} are not read"),
+        };
+        Self { shape, values }
+    }
+}
+
+/// An npz file.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The file's name without its ending.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its arrays by name.
+    pub arrays: BTreeMap<String, Array>,
+}
+
+impl Case {
+    /// Reads a file.
+    ///
+    /// # Panics
+    /// If it is absent or damaged: a golden file that cannot be read is a failed test.
+    pub fn read(path: &Path) -> Self {
+        let mut archive =
+            NpzArchive::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
+        let mut arrays = BTreeMap::new();
+        for name in names {
+            match archive.by_name(&name) {
+                Ok(Some(array)) => arrays.insert(name, Array::read(array)),
+                other => panic!("{}, array {name}: {:?}", path.display(), other.err()),
+            };
+        }
+        Self { name: stem(path), path: path.to_owned(), arrays }
+    }
+
+    /// An array; its absence is a failure.
+    pub fn array(&self, name: &str) -> &Array {
+        self.get(name).unwrap_or_else(|| panic!("{}: no array {name}", self.path.display()))
+    }
+
+    /// An array that not every case has.
+    pub fn get(&self, name: &str) -> Option<&Array> {
+        self.arrays.get(name)
+    }
+
+    /// The values of an array; its absence is a failure.
+    pub fn values(&self, name: &str) -> &[f32] {
+        &self.array(name).values
+    }
+
+    /// The single value of an array.
+    pub fn number(&self, name: &str) -> f32 {
+        let [number] = self.values(name)[..] else { panic!("{}: {name} is not a number", self.name) };
+        number
+    }
+
+    /// All arrays below a prefix, by what follows it.
+    pub fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Array)> {
+        self.arrays.iter().filter_map(move |(name, array)| Some((name.strip_prefix(prefix)?, array)))
+    }
+
+    /// Whether values that go into ReLU, max pooling and the like stay so far from its kink that no order of summation
+    /// takes them across. The fixtures do; results of any way to compute may be compared there.
+    pub fn is_far_from_kinks(&self) -> bool {
+        self.get("margin").is_some_and(|margin| margin.values[0] >= 1e-4)
+    }
+
+    /// What the file holds of a tensor: all of it, or of a large one every `grad_every`-th value.
+    pub fn sampled(&self, name: &str, got: &[f32]) -> Vec<f32> {
+        let expected = self.values(name).len();
+        if expected == got.len() {
+            return got.to_vec();
+        }
+        let every = self.get("grad_every").map_or(1, |every| every.values[0] as usize);
+        let sampled: Vec<f32> = got.iter().step_by(every).copied().collect();
+        assert_eq!(sampled.len(), expected, "{}: {name}, of {} values", self.name, got.len());
+        sampled
+    }
+
+    /// Asserts that a gradient is the one under `name`, relative to its largest value.
+    pub fn assert_gradient(&self, what: &str, name: &str, got: &[f32], tolerance: f32) {
+        let what = format!("{} {name} ({what})", self.name);
+        assert_close_relative(&what, &self.sampled(name, got), self.values(name), tolerance);
+    }
+}
+
+/// A JSON file.
+#[derive(Clone, Debug)]
+pub struct JsonCase {
+    /// The file's name without its ending.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it holds.
+    pub document: Value,
+}
+
+impl JsonCase {
+    /// Reads a file.
+    ///
+    /// # Panics
+    /// If it is absent or damaged.
+    pub fn read(path: &Path) -> Self {
+        let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let document =
+            serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self { name: stem(path), path: path.to_owned(), document }
+    }
+
+    /// A list of numbers.
+    pub fn floats(value: &Value) -> Vec<f32> {
+        list(value).iter().map(|number| number.as_f64().expect("a number") as f32).collect()
+    }
+
+    /// A list of whole numbers.
+    pub fn whole(value: &Value) -> Vec<usize> {
+        list(value).iter().map(whole_number).collect()
+    }
+
+    /// A list of pairs of whole numbers.
+    pub fn pairs(value: &Value) -> Vec<(u32, u32)> {
+        let pair = |pair: &Value| (whole_number(&pair[0]) as u32, whole_number(&pair[1]) as u32);
+        list(value).iter().map(pair).collect()
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("not a list: {value}"))
+}
+
+fn whole_number(value: &Value) -> usize {
+    value.as_u64().unwrap_or_else(|| panic!("not a whole number: {value}")) as usize
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
