@@ -149,7 +149,7 @@ pub enum ModelError {
 
     /// NaN or infinity in a gradient: the step is not taken.
     #[error(
-        "gradient of `{tensor}` is {value} at element {element} in episode {episode}: lower `train.learning_rate`, or look for broken samples"
+        "gradient of `{tensor}` is {value} at element {element} in episode {episode}: lower `rate.initial`, or look for broken samples"
     )]
     BadGradient {
         /// Name of the parameter.
@@ -179,7 +179,7 @@ pub enum ModelError {
 
     /// A file that is not safetensors, or a broken one.
     #[error(
-        "{} is not a readable safetensors file: {reason}. Save the PyTorch state dict with safetensors.torch.save_file",
+        "{} is not a readable safetensors file, or a damaged one: {reason}",
         path.display()
     )]
     NotSafetensors {

@@ -64,6 +64,7 @@ mod link;
 mod local_task_graph;
 mod nearest;
 mod neighbours;
+mod plain_words;
 mod read;
 #[cfg(test)]
 mod sample;
@@ -86,6 +87,7 @@ pub use link::{LinkAs, link};
 pub use local_task_graph::{contracted_task_graph, linked_task_graph};
 pub use nearest::nearest_name;
 pub use neighbours::{HopSearch, NeighbourTable};
+pub use plain_words::plain_words;
 pub use read::{
     TaxonomyKind, TaxonomySpec, find_wordnet, read, read_edges, read_imagenet_xml, read_json, read_obo,
     read_wordnet,

@@ -113,7 +113,7 @@ impl Manifest {
             return Err(malformed("it has changed since it was built; build the benchmark anew".into()));
         }
         let manifest: Self =
-            toml::from_str(&text).map_err(|error| malformed(error.to_string().trim_end().to_owned()))?;
+            toml::from_str(&text).map_err(|error| malformed(gpn_taxonomy::plain_words(&error.to_string())))?;
         if manifest.format != FORMAT {
             return Err(malformed(format!(
                 "layout version {} is not version {FORMAT}, which this program reads; build the benchmark anew",

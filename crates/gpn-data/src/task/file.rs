@@ -12,7 +12,8 @@ pub fn read_tasks(path: &Path) -> Result<Vec<Task>, DataError> {
     let text = std::fs::read(path).map_err(|error| DataError::io("read", path, error))?;
     let invalid = |reason: String| DataError::Malformed { file: path.display().to_string(), reason };
     let tasks: Vec<Task> = serde_json::from_slice(&text).map_err(|error| {
-        invalid(format!("{error}; a task file is a JSON list of objects with classes, support and query"))
+        let reason = gpn_taxonomy::plain_words(&error.to_string());
+        invalid(format!("{reason}; a task file is a JSON list of objects with classes, support and query"))
     })?;
     if tasks.is_empty() {
         return Err(invalid("it holds no task".into()));
@@ -28,6 +29,9 @@ pub fn read_tasks(path: &Path) -> Result<Vec<Task>, DataError> {
                 "task {number} has {way} classes but {support} support and {query} query lists; give one of each \
                  per class, and one more for \"other\" if that is an answer"
             )));
+        }
+        if task.query.iter().all(Vec::is_empty) {
+            return Err(invalid(format!("task {number} has no query; give at least one")));
         }
         if let Some(answer) = task.support.iter().position(Vec::is_empty) {
             let class = task.classes.get(answer).map_or("other".into(), u32::to_string);
@@ -92,6 +96,8 @@ mod tests {
                 "no support sample for its class 2",
             ),
             (r#"[{"classes":[1],"support":[[1]],"query":[[1]]}]"#, "at least 2"),
+            (r#"[{"classes":[1,2],"support":[[1],[2]],"query":[[],[]]}]"#, "task 0 has no query"),
+            (r#"[{"classes":["a"],"support":[],"query":[]}]"#, "expected a whole number, not \"a\""),
         ] {
             let (_folder, path) = written(text);
             let message = read_tasks(&path).unwrap_err().to_string();

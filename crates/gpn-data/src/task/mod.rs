@@ -1,11 +1,13 @@
 //! Few-shot tasks: how they are drawn, and the file form of fixed ones.
 
 mod file;
+mod fingerprint;
 mod pool;
 mod rest;
 mod sampler;
 
 pub use file::{read_tasks, write_tasks};
+pub use fingerprint::fingerprint_of_list;
 pub use pool::{LeftOut, PoolClass, TaskPool};
 pub use sampler::{SamplerError, Sampling, SnowballRule, TaskConfig, TaskSampler};
 

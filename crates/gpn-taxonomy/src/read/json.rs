@@ -10,6 +10,7 @@ use super::{malformed, read_text, some_class};
 use crate::builder::TaxonomyBuilder;
 use crate::error::{TaxonomyError, excerpt};
 use crate::graph::{Checked, Node};
+use crate::plain_words::plain_words;
 
 /// Reads JSON in one of three forms:
 ///
@@ -29,7 +30,11 @@ pub fn read_json(path: &Path) -> Result<Checked, TaxonomyError> {
             ""
         };
         let line = u64::try_from(error.line()).ok().filter(|&line| line > 0);
-        malformed(path, line, format!("is not a taxonomy in JSON: {}{hint}", excerpt(&error.to_string())))
+        malformed(
+            path,
+            line,
+            format!("is not a taxonomy in JSON: {}{hint}", excerpt(&plain_words(&error.to_string()))),
+        )
     })?;
     drop(text);
     let mut graph = TaxonomyBuilder::for_file(path);
