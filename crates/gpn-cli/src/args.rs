@@ -12,9 +12,11 @@ use crate::experiment::ExperimentCommand;
 use crate::predict::PredictArguments;
 use crate::teach::TeachArguments;
 
+const EXIT_CODES: &str = "Exit code 0: done; 1: failed, with one message; 2: wrong usage; 101: a fault of gpn itself, please report it.";
+
 /// Few-shot classification that knows how classes are related.
 #[derive(Parser)]
-#[command(name = "gpn", version, arg_required_else_help = true)]
+#[command(name = "gpn", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -66,7 +68,7 @@ pub(crate) struct DemoArguments {
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
     /// Training steps; fewer are quicker, and worse.
-    #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 3000, value_parser = at_least_one)]
     pub(crate) episodes: u64,
 }
 
@@ -163,8 +165,8 @@ pub(crate) struct TrainArguments {
     /// The run directory to create.
     #[arg(long, value_name = "RUN", required_unless_present = "resume")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with this run from its last checkpoint.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["out", "config", "preset", "method", "set", "init"])]
+    /// Go on with this run from its last checkpoint; with --episodes N, until N in all.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["out", "config", "preset", "method", "set", "init", "force"])]
     pub(crate) resume: Option<PathBuf>,
     /// A named set of settings: default, paper, reference or quick.
     #[arg(long, default_value = "default")]
@@ -175,12 +177,18 @@ pub(crate) struct TrainArguments {
     /// A TOML file of settings, such as config.toml of another run.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Training steps in all [those of the settings].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) episodes: Option<u64>,
     /// One setting, such as task.way=10; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Begin with the backbone of this weight file (safetensors with PyTorch's names).
     #[arg(long, value_name = "FILE")]
     pub(crate) init: Option<PathBuf>,
+    /// Train anew in place of a run already at --out.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Compare every byte of the benchmark with its hashes, not just tables and a sample of the images.
     #[arg(long)]
     pub(crate) verify: bool,
@@ -191,7 +199,7 @@ pub(crate) struct TrainArguments {
 
 #[derive(Args)]
 pub(crate) struct EvalArguments {
-    /// The run directory, or a model file.
+    /// The run directory, or a model file; of a run that is not finished, the best model so far is taken.
     pub(crate) run: PathBuf,
     /// The benchmark directory.
     #[arg(long, value_name = "DIR")]
@@ -215,7 +223,7 @@ pub(crate) struct EvalArguments {
     #[arg(long, default_value_t = 15)]
     pub(crate) queries: usize,
     /// Number of tasks.
-    #[arg(long, default_value_t = 600)]
+    #[arg(long, default_value_t = 600, value_parser = at_least_one)]
     pub(crate) tasks: u64,
     /// Seed of the tasks.
     #[arg(long, default_value_t = 0)]
@@ -232,6 +240,9 @@ pub(crate) struct EvalArguments {
     /// Write the accuracies of every task to this CSV file.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+    /// Replace a file already at --csv.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Compare, task by task, with another run on the same tasks, by the file that its --csv wrote.
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
@@ -344,6 +355,10 @@ impl FromStr for Hops {
             _ => Err("give two numbers of hops, the smaller first and at least 1, such as 1..4".into()),
         }
     }
+}
+
+pub(crate) fn at_least_one(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|&count| count > 0).ok_or_else(|| "give a whole number of at least 1".into())
 }
 
 pub(crate) fn share(text: &str) -> Result<f64, String> {

@@ -7,7 +7,8 @@ use gpn_model::bench::{Workload, measured_peak_gflops, simd_name, time};
 use serde::Serialize;
 
 use crate::args::BenchArguments;
-use crate::terminal::{self, Table};
+use crate::table::Table;
+use crate::terminal;
 
 #[derive(Serialize)]
 struct Report {
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
         workloads: Vec::new(),
     };
     for workload in &Workload::ALL {
-        eprintln!("{} {}", workload.name, workload.title);
+        terminal::say(&format!("{} {}", workload.name, workload.title));
         let mut times = time(&mut workload.prepare()?, seconds)?;
         times.sort();
         let median = times[times.len() / 2].as_secs_f64();
@@ -60,9 +61,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
         });
     }
     if arguments.json {
-        return terminal::print_result(&format!("{}\n", serde_json::to_string_pretty(&report)?));
+        return terminal::print_json(&format!("{}\n", serde_json::to_string_pretty(&report)?));
     }
-    terminal::print_result(&page(&report))
+    terminal::print_text(&page(&report))
 }
 
 /// The report as a page of text.

@@ -7,6 +7,7 @@ use clap::Args;
 use gpn_model::Device;
 use gpn_train::{ClassEntry, ClassKind, Classifier};
 
+use crate::table::Table;
 use crate::terminal;
 
 #[derive(Args)]
@@ -38,11 +39,13 @@ pub(crate) fn run(arguments: &ClassesArguments) -> anyhow::Result<()> {
         );
     }
     if arguments.json {
-        return terminal::print_result(&format!("{:#}\n", serde_json::to_value(&classes)?));
+        return terminal::print_json(&format!("{:#}\n", serde_json::to_value(&classes)?));
     }
-    let mut rows = vec![["id", "name", "kind", "samples", "parents"].map(str::to_owned)];
-    rows.extend(classes.iter().map(row));
-    terminal::print_result(&terminal::left_aligned(&rows))
+    let mut table = Table::of_words(["id", "name", "kind", "samples", "parents"]);
+    for class in &classes {
+        table.row(row(class));
+    }
+    terminal::print_text(&table.to_string())
 }
 
 fn row(class: &ClassEntry) -> [String; 5] {

@@ -6,14 +6,11 @@ use anyhow::{Context as _, ensure};
 use gpn_data::benchmark::{Benchmark, BuildConfig, Preset, Split, SplitConfig, build};
 use gpn_data::source::{self, Source, SourceKind, SourceSpec, SyntheticSource};
 use gpn_data::synthetic::SyntheticConfig;
-use gpn_taxonomy::{Checked, TaxonomyKind, TaxonomySpec};
+use gpn_taxonomy::{Checked, TaxonomyKind, TaxonomySpec, Warning};
 
 use crate::args::BuildArguments;
 use crate::data_info::title;
 use crate::terminal::{self, Progress, grouped};
-
-/// Broken images named one by one; more are only counted.
-const NAMED_BROKEN: usize = 10;
 
 pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
     let started = Instant::now();
@@ -42,23 +39,21 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
         // ImageNet and its kin call the top of WordNet so.
         config.root_id = Some("root".into());
     }
-    for warning in &checked.warnings {
-        terminal::warn(&warning.to_string());
-    }
+    warn_of_taxonomy(&checked.warnings);
     let report = {
         let progress = Progress::new("storing samples");
         build(source.as_ref(), &checked.taxonomy, &taxonomy_spec, &config, &arguments.out, &|done, total| {
             progress.update(done, total);
         })?
     };
-    for broken in report.broken.iter().take(NAMED_BROKEN) {
-        terminal::warn(&format!("left out {broken}"));
-    }
-    if !report.broken.is_empty() {
-        terminal::warn(&format!(
-            "{} images could not be read and were left out",
-            grouped(report.broken.len())
-        ));
+    match &report.broken[..] {
+        [] => {}
+        [broken] => terminal::warn(&format!("left out {broken}")),
+        broken => terminal::warn(&format!(
+            "{} images could not be read and were left out: {}",
+            grouped(broken.len()),
+            terminal::first_few(broken.iter())
+        )),
     }
     for warning in &report.warnings {
         terminal::warn(warning);
@@ -70,9 +65,26 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
     for warning in empty_sides(&benchmark) {
         terminal::warn(&warning);
     }
-    terminal::print_result(&crate::data_info::summary(&benchmark))?;
-    eprintln!("built {} in {:.1} s", arguments.out.display(), started.elapsed().as_secs_f64());
+    terminal::print_text(&crate::data_info::summary(&benchmark))?;
+    terminal::say(&format!("built {} in {:.1} s", arguments.out.display(), started.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// One warning of all edges that are stated twice, and those of other kinds.
+fn warn_of_taxonomy(warnings: &[Warning]) {
+    let (again, others): (Vec<&Warning>, Vec<&Warning>) =
+        warnings.iter().partition(|warning| matches!(warning, Warning::DuplicateEdge { .. }));
+    match again[..] {
+        [] => {}
+        [only] => terminal::warn(&only.to_string()),
+        [first, ..] => terminal::warn(&format!(
+            "{} edges are stated again; each counts once. The first: {first}",
+            grouped(again.len())
+        )),
+    }
+    for warning in others {
+        terminal::warn(&warning.to_string());
+    }
 }
 
 /// What to say where nothing is left to test on.
@@ -102,14 +114,12 @@ fn is_general(taxonomy_spec: &str) -> bool {
 }
 
 fn without_samples(ids: &[String]) -> String {
-    const NAMED: usize = 5;
-    let named = ids.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if ids.len() > NAMED { ", ..." } else { "" };
     let (classes, them, are) =
         if ids.len() == 1 { ("class", "it", "is") } else { ("classes", "them", "are") };
     format!(
-        "{} {classes} of the taxonomy without samples below {them} {are} left out: {named}{more}",
-        grouped(ids.len())
+        "{} {classes} of the taxonomy without samples below {them} {are} left out: {}",
+        grouped(ids.len()),
+        terminal::first_few(ids.iter())
     )
 }
 

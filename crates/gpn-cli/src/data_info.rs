@@ -5,12 +5,14 @@ use std::fmt::Write as _;
 use gpn_data::benchmark::{Benchmark, Generator, Split, Statistics, StoreInfo};
 
 use crate::args::InfoArguments;
-use crate::terminal::{self, Table, grouped};
+use crate::printable;
+use crate::table::Table;
+use crate::terminal::{self, grouped};
 
 pub(crate) fn run(arguments: &InfoArguments) -> anyhow::Result<()> {
     let benchmark = Benchmark::open_with(&arguments.folder, arguments.check())?;
     if arguments.verify {
-        eprintln!("all files are as built");
+        terminal::say("all files are as built");
     }
     if arguments.json {
         let report = serde_json::json!({
@@ -18,9 +20,9 @@ pub(crate) fn run(arguments: &InfoArguments) -> anyhow::Result<()> {
             "fingerprint": benchmark.manifest().fingerprint(),
             "statistics": Statistics::of(&benchmark),
         });
-        return terminal::print_result(&format!("{report:#}\n"));
+        return terminal::print_json(&format!("{report:#}\n"));
     }
-    terminal::print_result(&summary(&benchmark))
+    terminal::print_text(&summary(&benchmark))
 }
 
 /// The statistics as a page of text.
@@ -37,7 +39,7 @@ pub(crate) fn summary(benchmark: &Benchmark) -> String {
     let mut text = String::new();
     let mut line = |label: &str, value: String| {
         // invariant: writing to a string does not fail.
-        writeln!(text, "{label:<10}{value}").unwrap();
+        writeln!(text, "{label:<10}{}", printable::one_line(&value)).unwrap();
     };
     line("source", manifest.source.clone());
     line("taxonomy", manifest.taxonomy.clone());

@@ -13,8 +13,9 @@ use gpn_train::{Config, Embeddings, Estimate, Hierarchy, INTERVAL, TrainedModel,
 
 use crate::args::DemoArguments;
 use crate::demo_report;
-use crate::terminal::{self, Progress, Table};
-use crate::train;
+use crate::table::Table;
+use crate::terminal::{self, Progress};
+use crate::{output, train};
 
 /// Tasks that each figure is the mean of.
 const TASKS: u64 = 600;
@@ -42,23 +43,23 @@ pub(crate) struct Side {
 pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let started = Instant::now();
     let (out, data) = (&arguments.out, arguments.out.join("data"));
+    output::may_fill(out, &["data", "run"], "demo")?;
     std::fs::create_dir_all(out)
         .with_context(|| format!("{}: cannot create the directory", out.display()))?;
     terminal::step("1. Drawing images of 120 kinds of things, and building a benchmark from them");
     let benchmark = drawn(&data, arguments.seed)?;
-    eprintln!(
+    terminal::say(&format!(
         "   {} classes of all levels: {} to train on, {} Close and {} Far ones that the network never sees",
         benchmark.classes().len(),
         count(&benchmark, Split::Train),
         count(&benchmark, Split::Close),
         count(&benchmark, Split::Far)
-    );
+    ));
 
     terminal::step("2. Training: a small ResNet and the gated propagation of prototypes");
     let run = out.join("run");
-    clear_old_run(&run)?;
     let config = config(arguments)?;
-    if !train::run_new(&config, benchmark, &data, &run)? {
+    if !train::run_new(&config, benchmark, &data, &run, true)? {
         return Ok(());
     }
 
@@ -70,17 +71,16 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let sides = [Split::Close, Split::Far].map(|split| side(&mut model, &benchmark, split, arguments.seed));
     let [close, far] = sides;
     let sides = [close?, far?];
-    terminal::print_result(&table(&sides))?;
+    terminal::print_text(&table(&sides))?;
     let report = out.join("report.html");
     demo_report::report(&sides, &model, &benchmark, &run)?.write(&report)?;
-    eprintln!(
-        "done in {:.0} s; open {} to see why\nnext: gpn classes {model}, gpn eval {run} --data {data} --shot 5",
+    terminal::say(&format!(
+        "done in {:.0} s; open {} to see why",
         started.elapsed().as_secs_f64(),
-        report.display(),
-        model = run.join("model.safetensors").display(),
-        run = run.display(),
-        data = data.display(),
-    );
+        report.display()
+    ));
+    let (run, data) = (run.display(), data.display());
+    terminal::say(&format!("next: gpn classes {run}, gpn eval {run} --data {data} --shot 5"));
     Ok(())
 }
 
@@ -97,14 +97,6 @@ pub(crate) fn drawn(folder: &Path, seed: u64) -> anyhow::Result<Benchmark> {
 
 fn count(benchmark: &Benchmark, split: Split) -> usize {
     benchmark.classes().iter().filter(|class| class.split == split).count()
-}
-
-/// Removes the run of an earlier demo; what is no run stays, and is reported when the new one is made.
-fn clear_old_run(run: &Path) -> anyhow::Result<()> {
-    if run.join("run.json").is_file() {
-        std::fs::remove_dir_all(run).with_context(|| format!("{}: cannot remove", run.display()))?;
-    }
-    Ok(())
 }
 
 fn config(arguments: &DemoArguments) -> anyhow::Result<Config> {

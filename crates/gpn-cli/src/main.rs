@@ -1,7 +1,10 @@
 //! The command `gpn`.
 //!
 //! Results go to standard output, everything else to standard error. Exit code 0: done; 1: failed, with one message
-//! that says what, where and what to do; 2: wrong usage.
+//! that says what, where and what to do; 2: wrong usage; 101: a fault of the program itself.
+
+// Everything that is printed goes through `terminal`, which makes it fit to be shown.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod bench;
@@ -13,16 +16,27 @@ mod demo_report;
 mod drawings;
 mod eval;
 mod experiment;
+mod output;
 mod predict;
+mod printable;
+mod table;
 mod teach;
 mod terminal;
 mod train;
 
 use std::process::ExitCode;
+use std::thread::Result as Caught;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
 
 use args::{Arguments, Command, DataCommand};
+
+const DONE: u8 = 0;
+const FAILED: u8 = 1;
+const WRONG_USAGE: u8 = 2;
+/// Not the user's fault: what Rust programs that panic end with.
+const FAULT: u8 = 101;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
@@ -30,16 +44,31 @@ fn main() -> ExitCode {
             terminal::print_fault(panic);
         }
     }));
-    let arguments = Arguments::parse();
-    match std::panic::catch_unwind(|| run(arguments.command)) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // Wrong words, which may hold anything; help and version go their own way.
+        Err(error)
+            if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
+            terminal::print_usage_error(&error);
+            return ExitCode::from(WRONG_USAGE);
+        }
+        Err(error) => error.exit(),
+    };
+    ExitCode::from(exit_code(&std::panic::catch_unwind(|| run(arguments.command))))
+}
+
+/// Ends a command: prints its error, if any.
+fn exit_code(outcome: &Caught<anyhow::Result<()>>) -> u8 {
+    match outcome {
+        Ok(Ok(())) => DONE,
+        Ok(Err(error)) if terminal::is_closed_pipe(error) => DONE,
         Ok(Err(error)) => {
-            terminal::print_error(&error);
-            ExitCode::FAILURE
+            terminal::print_error(error);
+            FAILED
         }
         // The hook has said what happened.
-        Err(_) => ExitCode::FAILURE,
+        Err(_) => FAULT,
     }
 }
 
@@ -58,7 +87,21 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut script);
-            terminal::print_result(&String::from_utf8_lossy(&script))
+            terminal::print_data(&String::from_utf8_lossy(&script))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_program_has_its_own_exit_code() {
+        let caught = std::panic::catch_unwind(|| -> anyhow::Result<()> { panic!("a fault") });
+        assert_eq!(exit_code(&caught), 101);
+        assert_eq!(exit_code(&Ok(Err(anyhow::anyhow!("a failure")))), 1);
+        let closed = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        assert_eq!(exit_code(&Ok(Err(closed.into()))), 0);
     }
 }

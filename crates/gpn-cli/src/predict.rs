@@ -10,7 +10,7 @@ use gpn_model::Device;
 use gpn_train::{Among, Candidates, Classifier, Guess, Relation, Sample, Share, TrainError};
 
 use crate::args::share;
-use crate::terminal;
+use crate::{printable, terminal};
 
 /// Samples between two writes: bounds the memory, and shows results as they come.
 const CHUNK: usize = 1024;
@@ -95,11 +95,12 @@ pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<()> {
     }
     let total = samples.len() + failed.len();
     let bar = (!std::io::stdout().is_terminal()).then(|| terminal::Progress::new("classifying"));
-    terminal::print_result(report.head())?;
+    report.print(report.head())?;
     let (mut faults, mut done) = (0, 0);
     for (name, error) in failed {
         faults += 1;
-        terminal::print_result(&report.fault(&name, &error))?;
+        let text = report.fault(&name, &error);
+        report.print(&text)?;
     }
     for chunk in samples.chunks(CHUNK) {
         let mut text = String::new();
@@ -115,14 +116,14 @@ pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<()> {
                 }
             }
         }
-        terminal::print_result(&text)?;
+        report.print(&text)?;
         done += chunk.len();
         if let Some(bar) = &bar {
             bar.update(done, samples.len());
         }
     }
     drop(bar);
-    terminal::print_result(report.tail())?;
+    report.print(report.tail())?;
     if faults > 0 {
         bail!("{faults} of {total} samples could not be read; they are named above");
     }
@@ -139,6 +140,14 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
+    fn print(&self, text: &str) -> anyhow::Result<()> {
+        match self.format {
+            Format::Text => terminal::print_text(text),
+            Format::Csv => terminal::print_data(text),
+            Format::Json => terminal::print_json(text),
+        }
+    }
+
     fn head(&self) -> &'static str {
         match self.format {
             Format::Text => "",
@@ -210,7 +219,7 @@ impl Report<'_> {
 
     fn text(&self, name: &str, guesses: &[Guess], shares: Option<&[Share]>) -> String {
         let classes = self.candidates.classes();
-        let mut text = format!("{name}\n");
+        let mut text = format!("{}\n", printable::one_line(name));
         for guess in guesses {
             let percent = 100.0 * guess.probability;
             // invariant: writing to a string does not fail.
@@ -218,7 +227,7 @@ impl Report<'_> {
         }
         let (Some(shares), Some(best)) = (shares, guesses.first()) else { return text };
         // invariant: as above.
-        writeln!(text, "  what shaped {}:", classes[best.class].name).unwrap();
+        writeln!(text, "  what shaped {}:", printable::cell(&classes[best.class].name)).unwrap();
         let mut line =
             |share: f64, words: String| writeln!(text, "  {:7.2}%  {words}", 100.0 * share).unwrap();
         for share in shares.iter().take(SHOWN_SHARES) {
@@ -234,7 +243,8 @@ impl Report<'_> {
 }
 
 fn labelled(class: &gpn_train::ClassName) -> String {
-    if class.id == class.name { class.id.clone() } else { format!("{} ({})", class.name, class.id) }
+    let (id, name) = (printable::cell(&class.id), printable::cell(&class.name));
+    if class.id == class.name { id } else { format!("{name} ({id})") }
 }
 
 fn in_words(relation: Relation) -> &'static str {

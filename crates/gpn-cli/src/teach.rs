@@ -11,7 +11,8 @@ use gpn_model::{Device, InputShape};
 use gpn_taxonomy::nearest_name;
 use gpn_train::{Again, ClassEntry, Classifier, Learned, Lesson, Place, Placing, Sample};
 
-use crate::terminal;
+use crate::table::Table;
+use crate::{output, printable, terminal};
 
 const HELP: &str = "Samples are image files (JPEG, PNG, WebP, BMP, GIF), or tables of embeddings (.npy, .npz, .parquet) \
 for a model trained on embeddings; a folder stands for all of them in it. Nothing is trained, and a sample given twice counts \
@@ -56,6 +57,9 @@ pub(crate) struct TeachArguments {
     /// The model file to write; it may be the one that is read.
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
+    /// Replace another file at --out.
+    #[arg(long)]
+    force: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -65,16 +69,16 @@ pub(crate) struct TeachArguments {
 }
 
 pub(crate) fn run(arguments: &TeachArguments) -> anyhow::Result<()> {
-    ensure!(
-        !arguments.out.is_dir(),
-        "{}: it is a directory; name a file with --out",
-        arguments.out.display()
-    );
+    let in_place = output::same_file(&gpn_train::model_file(&arguments.model)?, &arguments.out);
+    let may_write = || output::may_write(&arguments.out, arguments.force || in_place);
+    may_write()?;
     // From here to the end, so that nothing taught to the same file meanwhile is lost.
     let _lock = FileLock::wait(&arguments.out, |holder| {
         terminal::warn(&format!("{holder} is writing {}; waiting for it", arguments.out.display()));
     })
     .with_context(|| format!("{}: cannot write", arguments.out.display()))?;
+    // Whoever was waited for may have written the file.
+    may_write()?;
     let device = Device::open(arguments.device.parse()?)?;
     let mut classifier = Classifier::open(&arguments.model, &device)?;
     let lessons = lessons(arguments, classifier.input())?;
@@ -85,19 +89,38 @@ pub(crate) fn run(arguments: &TeachArguments) -> anyhow::Result<()> {
     };
     let learned = classifier.teach(&lessons, again)?;
     classifier.save(&arguments.out)?;
-    for class in learned.iter().filter(|class| class.repeated > 0) {
-        let repeated = class.repeated;
-        terminal::warn(&format!("class {}: {repeated} samples were given before; they count once", class.id));
-    }
+    warn_of_repeated(&learned);
     if arguments.json {
-        return terminal::print_result(&format!("{:#}\n", serde_json::to_value(&learned)?));
+        return terminal::print_json(&format!("{:#}\n", serde_json::to_value(&learned)?));
     }
     let entries = classifier.classes();
-    let mut rows = vec![["id", "name", "samples", "place"].map(str::to_owned)];
-    rows.extend(learned.iter().map(|class| {
-        [class.id.clone(), class.name.clone(), class.samples.to_string(), place(&entries, class)]
-    }));
-    terminal::print_result(&terminal::left_aligned(&rows))
+    let mut table = Table::of_words(["id", "name", "samples", "place"]);
+    for class in &learned {
+        table.row([class.id.clone(), class.name.clone(), class.samples.to_string(), place(&entries, class)]);
+    }
+    terminal::print_text(&table.to_string())
+}
+
+/// One warning of all samples that their classes had already.
+fn warn_of_repeated(learned: &[Learned]) {
+    let repeated: Vec<&Learned> = learned.iter().filter(|class| class.repeated > 0).collect();
+    match repeated[..] {
+        [] => {}
+        [class] => terminal::warn(&format!(
+            "class {}: {} samples were given before; they count once",
+            printable::cell(&class.id),
+            class.repeated
+        )),
+        _ => {
+            let samples: usize = repeated.iter().map(|class| class.repeated).sum();
+            let named = repeated.iter().map(|class| format!("{} ({})", class.id, class.repeated));
+            terminal::warn(&format!(
+                "{samples} samples of {} classes were given before; they count once: {}",
+                repeated.len(),
+                terminal::first_few(named)
+            ));
+        }
+    }
 }
 
 /// Where a class stands, in words.

@@ -1,4 +1,4 @@
-//! What a person sees: messages, progress and tables.
+//! What a person sees: results, messages and progress. Nothing else in this program writes to standard output or error.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Mutex;
@@ -6,9 +6,17 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::printable;
+
+/// A word before a message, and its style on a terminal.
+type Mark<'a> = (&'a str, &'a str);
+
+const ERROR: Mark<'_> = ("error:", "1;31");
+const WARNING: Mark<'_> = ("warning:", "1;33");
+
 /// Prints the one message of a failed command.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    eprintln!("{} {}", painted("error:", "1;31"), with_causes(error));
+    write_message(Some(ERROR), &with_causes(error));
 }
 
 /// The message with its causes, leaving out those it tells already.
@@ -22,26 +30,67 @@ fn with_causes(error: &anyhow::Error) -> String {
     text
 }
 
+/// Prints what is wrong with the words that a user typed.
+pub(crate) fn print_usage_error(error: &clap::Error) {
+    let text = error.render().to_string();
+    let text = printable::lines(text.trim_end());
+    match text.strip_prefix("error: ") {
+        Some(text) => write_line(Some(ERROR), text),
+        None => write_line(None, &text),
+    }
+}
+
 /// Prints one line about a fault of the program itself.
 pub(crate) fn print_fault(panic: &std::panic::PanicHookInfo<'_>) {
     let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
-    let reason = panic.payload_as_str().unwrap_or("unknown reason").replace('\n', " ");
-    // A closed standard error is no reason to panic again.
-    let _ = writeln!(
-        std::io::stderr(),
-        "{} internal fault{place}: {reason}; please report this line with the command you ran",
-        painted("error:", "1;31")
+    let reason = panic.payload_as_str().unwrap_or("unknown reason");
+    let reason = printable::one_line(reason);
+    write_message(
+        Some(ERROR),
+        &format!("internal fault{place}: {reason}; please report this line with the command you ran"),
     );
 }
 
 /// Prints the heading of a step of several.
 pub(crate) fn step(heading: &str) {
-    eprintln!("{}", painted(heading, "1"));
+    write_message(Some((&printable::one_line(heading), "1")), "");
+}
+
+/// Prints a line that tells how the work goes.
+pub(crate) fn say(message: &str) {
+    write_message(None, message);
 }
 
 /// Prints something a user should know.
 pub(crate) fn warn(message: &str) {
-    eprintln!("{} {message}", painted("warning:", "1;33"));
+    write_message(Some(WARNING), message);
+}
+
+/// Items that a warning about many names one by one.
+const NAMED: usize = 5;
+
+/// The first few of many, for one warning instead of many: `a, b, c and 9 more`.
+pub(crate) fn first_few<T: std::fmt::Display>(items: impl ExactSizeIterator<Item = T>) -> String {
+    let more = items.len().saturating_sub(NAMED);
+    let named: Vec<String> = items.take(NAMED).map(|item| printable::cell(&item.to_string())).collect();
+    let named = named.join(", ");
+    if more > 0 { format!("{named} and {} more", grouped(more)) } else { named }
+}
+
+/// Writes a message to standard error. Log files are read on terminals too, so what a file or a user wrote is always made fit
+/// to be shown.
+fn write_message(mark: Option<Mark<'_>>, message: &str) {
+    write_line(mark, &printable::message(message));
+}
+
+fn write_line(mark: Option<Mark<'_>>, shown: &str) {
+    let text = match mark {
+        Some((word, style)) if shown.is_empty() => painted(word, style),
+        Some((word, style)) => format!("{} {shown}", painted(word, style)),
+        None => shown.to_owned(),
+    };
+    // A closed standard error is no reason to stop.
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn painted(text: &str, style: &str) -> String {
@@ -61,8 +110,22 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Writes a result to standard output.
-pub(crate) fn print_result(text: &str) -> anyhow::Result<()> {
+/// Writes a result for people to standard output.
+pub(crate) fn print_text(text: &str) -> anyhow::Result<()> {
+    write_result(&printable::lines(text))
+}
+
+/// Writes a result for programs: as it is, except on a terminal.
+pub(crate) fn print_data(text: &str) -> anyhow::Result<()> {
+    if std::io::stdout().is_terminal() { print_text(text) } else { write_result(text) }
+}
+
+/// Writes JSON, or a part of it; on a terminal in a form that does nothing to it.
+pub(crate) fn print_json(text: &str) -> anyhow::Result<()> {
+    if std::io::stdout().is_terminal() { write_result(&printable::json(text)) } else { write_result(text) }
+}
+
+fn write_result(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
@@ -98,7 +161,7 @@ impl Progress {
         let mut last_line = last_line.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if last_line.elapsed() >= LINE_EVERY {
             *last_line = Instant::now();
-            eprintln!("{}: {done} of {total}", self.what);
+            say(&format!("{}: {done} of {total}", self.what));
         }
     }
 }
@@ -106,14 +169,14 @@ impl Progress {
 impl Progress {
     /// Shows a few words beside the bar.
     pub(crate) fn note(&self, words: &str) {
-        self.bar.set_message(format!("{} {words}", self.what));
+        self.bar.set_message(printable::one_line(&format!("{} {words}", self.what)).into_owned());
     }
 
     /// Prints a line above the bar.
     pub(crate) fn say(&self, line: &str) {
         match &self.last_line {
-            None => self.bar.println(line),
-            Some(_) => eprintln!("{line}"),
+            None => self.bar.println(printable::message(line)),
+            Some(_) => say(line),
         }
     }
 }
@@ -121,41 +184,6 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-    }
-}
-
-/// A table of text: the first column to the left, all others to the right.
-pub(crate) struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    pub(crate) fn new<const N: usize>(header: [&str; N]) -> Self {
-        Self { rows: vec![header.map(str::to_owned).to_vec()] }
-    }
-
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into());
-    }
-}
-
-impl std::fmt::Display for Table {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let width =
-            |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
-        for (number, row) in self.rows.iter().enumerate() {
-            let mut line = String::new();
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let cell = if column == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
-                line.push_str(&cell);
-            }
-            writeln!(f, "{}", line.trim_end())?;
-            if number == 0 {
-                writeln!(f, "{}", "-".repeat(line.chars().count()))?;
-            }
-        }
-        Ok(())
     }
 }
 
@@ -168,24 +196,6 @@ pub(crate) fn grouped(number: usize) -> String {
             text.push(',');
         }
         text.push(digit);
-    }
-    text
-}
-
-/// Rows of text, every column to the left; the first row is the heading.
-pub(crate) fn left_aligned<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let mut text = String::new();
-    for (number, row) in rows.iter().enumerate() {
-        let cells: Vec<String> =
-            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        text.push_str(cells.join("  ").trim_end());
-        text.push('\n');
-        if number == 0 {
-            text.push_str(&"-".repeat(widths.iter().sum::<usize>() + 2 * (N - 1)));
-            text.push('\n');
-        }
     }
     text
 }
@@ -204,13 +214,5 @@ mod tests {
         let cause = || anyhow::anyhow!("disk full");
         assert_eq!(with_causes(&cause().context("cannot write: disk full")), "cannot write: disk full");
         assert_eq!(with_causes(&cause().context("cannot write")), "cannot write: disk full");
-    }
-
-    #[test]
-    fn columns_align() {
-        let mut table = Table::new(["", "n"]);
-        table.row(["train".into(), "1,234".into()]);
-        table.row(["far".into(), "7".into()]);
-        assert_eq!(table.to_string(), "           n\n------------\ntrain  1,234\nfar        7\n");
     }
 }

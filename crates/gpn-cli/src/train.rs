@@ -1,44 +1,66 @@
 //! `gpn train`.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use gpn_data::benchmark::{Benchmark, Check};
 use gpn_model::{Device, Weights};
-use gpn_train::{Config, Host, Origin, Progress, RunDirectory, TimeSplit, Trainer, model_card};
+use gpn_train::{
+    Config, Host, ModelInfo, Origin, Progress, RunDirectory, RunModel, Shipped, TimeSplit, Trainer,
+};
 
 use crate::args::TrainArguments;
 use crate::terminal;
 
 pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
     let device = Device::open(arguments.device.parse()?)?;
-    let (run, folder, trainer) = match &arguments.resume {
-        Some(folder) => resume(folder, arguments.data.as_deref(), arguments.check(), &device)?,
-        None => start(arguments, &device)?,
-    };
-    carry_out(&run, &folder, trainer)?;
+    if let Some(folder) = &arguments.resume {
+        let (run, trainer) =
+            resume(folder, arguments.data.as_deref(), arguments.episodes, arguments.check(), &device)?;
+        carry_out(&run, folder, trainer)?;
+    } else {
+        start(arguments, &device)?;
+    }
     Ok(())
 }
 
-/// Trains anew with `config`; whether the run came to its end.
+/// Trains anew with `config`, in place of a run at `out` if `replace` allows it; whether the run came to its end.
 pub(crate) fn run_new(
     config: &Config,
     benchmark: Benchmark,
     data: &Path,
     out: &Path,
+    replace: bool,
 ) -> anyhow::Result<bool> {
-    let trainer = Trainer::new(config, benchmark, &Device::cpu())?;
-    let run = create(out, &trainer, data)?;
-    carry_out(&run, out, trainer)
+    begin(Trainer::new(config, benchmark, &Device::cpu())?, data, out, replace)
+}
+
+/// Makes the directory of a new run and trains; whether it came to its end.
+fn begin(trainer: Trainer, data: &Path, out: &Path, replace: bool) -> anyhow::Result<bool> {
+    let origin = Origin {
+        program: format!("gpn {}", env!("CARGO_PKG_VERSION")),
+        commit: Some(env!("GPN_COMMIT").to_owned()).filter(|commit| !commit.is_empty()),
+        data: std::path::absolute(data)?,
+        benchmark: trainer.benchmark().manifest().fingerprint(),
+        seed: trainer.config().train.seed,
+        host: Host::here(),
+    };
+    let run = RunDirectory::create(out, trainer.config(), &origin, replace)?;
+    let outcome = carry_out(&run, out, trainer);
+    if outcome.is_err() && run.newest_checkpoint()?.is_none() {
+        // There is nothing to go on from, and it would be in the way of the corrected command.
+        run.discard()?;
+    }
+    outcome
 }
 
 /// Brings the run at `out` to its end, whether it is new, begun or done already; false if it was interrupted.
 pub(crate) fn complete(config: &Config, data: &Path, out: &Path) -> anyhow::Result<bool> {
     let benchmark = Benchmark::open(data)?;
     if !out.join("config.toml").is_file() {
-        return run_new(config, benchmark, data, out);
+        return run_new(config, benchmark, data, out, false);
     }
     let device = Device::cpu();
     let (run, found, origin) = RunDirectory::open(out)?;
@@ -49,11 +71,11 @@ pub(crate) fn complete(config: &Config, data: &Path, out: &Path) -> anyhow::Resu
             out.display()
         );
     }
-    if run.model().is_file() {
+    if matches!(run.newest_model(&found)?, Some(RunModel::Finished(_))) {
         return Ok(true);
     }
-    let (run, folder, trainer) = resume(out, Some(data), Check::Sampled, &device)?;
-    carry_out(&run, &folder, trainer)
+    let (run, trainer) = resume(out, Some(data), None, Check::Sampled, &device)?;
+    carry_out(&run, out, trainer)
 }
 
 /// Trains until the end, which gives true, or an interrupt.
@@ -87,35 +109,60 @@ fn carry_out(run: &RunDirectory, folder: &Path, mut trainer: Trainer) -> anyhow:
         return Err(error.into());
     }
     let parts: Vec<String> = shares(&spent).map(|(name, share)| format!("{name} {share:.0}%")).collect();
-    eprintln!("time: {:.0} s: {}", spent.total().as_secs_f64(), parts.join(", "));
+    if !spent.total().is_zero() {
+        terminal::say(&format!("time: {:.0} s: {}", spent.total().as_secs_f64(), parts.join(", ")));
+    }
     if trainer.position().episode < trainer.episodes() {
-        eprintln!(
+        terminal::say(&format!(
             "stopped after episode {}; go on with `gpn train --resume {}`",
             trainer.position().episode,
             folder.display()
-        );
+        ));
         return Ok(false);
     }
-    trainer.save_model(&run.model())?;
-    let info = trainer.info();
-    run.write_card(&model_card(&info, trainer.benchmark()))?;
-    if let Some(result) = &info.validation {
-        if info.method().tunes_lambda {
-            eprintln!(
-                "validation tasks: {} before propagation, {} after; best with lambda {}",
-                result.base(),
-                result.method(),
-                info.lambda()
-            );
-        } else {
-            eprintln!("validation tasks: {}", result.method());
-        }
-    }
-    eprintln!("trained: {}", run.model().display());
+    tell_of(run, &trainer.ship(run)?);
     Ok(true)
 }
 
-fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
+/// Says which models a run has made.
+fn tell_of(run: &RunDirectory, shipped: &Shipped) {
+    let Shipped { model, last } = shipped;
+    let file = run.model();
+    if model.validation.is_none() {
+        terminal::say(&format!("trained: {}, after the last episode", file.display()));
+        return;
+    }
+    let episode = |info: &ModelInfo| info.episode.unwrap_or(info.config.train.episodes);
+    terminal::say(&format!(
+        "trained: {}, the best on validation tasks, after episode {}: {}",
+        file.display(),
+        episode(model),
+        reached(model)
+    ));
+    terminal::say(&format!(
+        "beside it: {}, after the last episode, {}: {}",
+        run.last_model().display(),
+        episode(last),
+        reached(last)
+    ));
+}
+
+/// The accuracy of a model on the validation tasks, in words.
+fn reached(info: &ModelInfo) -> String {
+    match &info.validation {
+        Some(result) if info.method().tunes_lambda => format!(
+            "{} before propagation, {} after, {} mixed with lambda {}",
+            result.base(),
+            result.method(),
+            result.reached(info.method()),
+            info.lambda()
+        ),
+        Some(result) => result.method().to_string(),
+        None => "not evaluated".into(),
+    }
+}
+
+fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<bool> {
     // invariant: the command line demands both unless a run is resumed.
     let (Some(data), Some(out)) = (&arguments.data, &arguments.out) else {
         bail!("--data and --out are missing")
@@ -132,39 +179,46 @@ fn start(arguments: &TrainArguments, device: &Device) -> anyhow::Result<(RunDire
     for setting in &arguments.set {
         config = config.with_setting(setting)?;
     }
+    if let Some(episodes) = arguments.episodes {
+        config.train.episodes = episodes;
+    }
     let benchmark = Benchmark::open_with(data, arguments.check())?;
     let mut trainer = Trainer::new(&config, benchmark, device)?;
     if let Some(file) = &arguments.init {
-        let weights = Weights::read(file)?;
+        let weights = Weights::read(file).with_context(|| {
+            format!(
+                "{}: --init takes weights as safetensors; save a PyTorch state dict with safetensors.torch.save_file",
+                file.display()
+            )
+        })?;
         weights.load(&mut trainer.network().embedder)?;
         if !weights.has_checksum() {
-            eprintln!("note: {} has no checksum; whether it is intact cannot be told", file.display());
+            terminal::say(&format!(
+                "note: {} has no checksum; whether it is intact cannot be told",
+                file.display()
+            ));
         }
     }
-    Ok((create(out, &trainer, data)?, out.clone(), trainer))
+    begin(trainer, data, out, arguments.force)
 }
 
-/// Makes the directory of a new run.
-fn create(out: &Path, trainer: &Trainer, data: &Path) -> anyhow::Result<RunDirectory> {
-    let origin = Origin {
-        program: format!("gpn {}", env!("CARGO_PKG_VERSION")),
-        commit: Some(env!("GPN_COMMIT").to_owned()).filter(|commit| !commit.is_empty()),
-        data: std::path::absolute(data)?,
-        benchmark: trainer.benchmark().manifest().fingerprint(),
-        seed: trainer.config().train.seed,
-        host: Host::here(),
-    };
-    Ok(RunDirectory::create(out, trainer.config(), &origin)?)
-}
-
+/// Opens a run to go on with, for `episodes` in all if that is given.
 fn resume(
     folder: &Path,
     data: Option<&Path>,
+    episodes: Option<u64>,
     check: Check,
     device: &Device,
-) -> anyhow::Result<(RunDirectory, PathBuf, Trainer)> {
-    let (run, config, origin) = RunDirectory::open(folder)?;
+) -> anyhow::Result<(RunDirectory, Trainer)> {
+    let (run, mut config, origin) = RunDirectory::open(folder)?;
     let run = run.locked()?;
+    let taught = run.taught();
+    ensure!(
+        taught.is_empty(),
+        "{}: it has been taught classes since it was trained ({}), and going on would write it anew; move it elsewhere first",
+        run.model().display(),
+        terminal::first_few(taught.iter())
+    );
     let data = data.unwrap_or(&origin.data);
     let benchmark = Benchmark::open_with(data, check)?;
     if benchmark.manifest().fingerprint() != origin.benchmark {
@@ -174,13 +228,29 @@ fn resume(
             folder.display()
         );
     }
+    let length = config.train.episodes;
+    config.train.episodes = episodes.unwrap_or(length);
     let mut trainer = Trainer::new(&config, benchmark, device)?;
     for warning in trainer.resume(&run.checkpoints())?.warnings {
         terminal::warn(&warning);
     }
-    run.cut_metrics(trainer.position().episode)?;
-    eprintln!("going on after episode {}", trainer.position().episode);
-    Ok((run, folder.to_owned(), trainer))
+    let done = trainer.position().episode;
+    ensure!(
+        config.train.episodes == length || config.train.episodes > done,
+        "--episodes {}: {} has {done} episodes behind it; give the number in all, more than that",
+        config.train.episodes,
+        folder.display()
+    );
+    if config.train.episodes != length {
+        run.write_config(trainer.config())?;
+    }
+    run.cut_metrics(done)?;
+    if done < trainer.episodes() {
+        terminal::say(&format!("going on after episode {done} of {}", trainer.episodes()));
+    } else {
+        terminal::say(&format!("all {done} episodes are done; --episodes N makes the run longer"));
+    }
+    Ok((run, trainer))
 }
 
 /// Counts interrupts: the first lets the episode finish, the second ends the process at once.
@@ -193,7 +263,7 @@ fn watch_signals() -> anyhow::Result<&'static AtomicU32> {
             if SIGNALS.fetch_add(1, Ordering::Relaxed) > 0 {
                 std::process::exit(130);
             }
-            eprintln!("finishing the episode and saving; interrupt again to stop at once");
+            terminal::say("finishing the episode and saving; interrupt again to stop at once");
         })?;
     }
     Ok(&SIGNALS)

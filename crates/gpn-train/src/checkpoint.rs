@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use gpn_model::{ModelError, NamedTensor, Weights, save_weights};
 use serde::{Deserialize, Serialize};
 
+use crate::best::Best;
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::means::Means;
@@ -29,8 +30,8 @@ pub struct Position {
     pub refreshed_at: Option<u64>,
     /// The last result on the validation tasks.
     pub validation: Option<ValidationResult>,
-    /// Highest accuracy after propagation on the validation tasks so far, in percent.
-    pub best: Option<f64>,
+    /// The best result on the validation tasks so far.
+    pub best: Option<Best>,
     /// Loss and accuracy since the last report.
     pub means: Means,
 }
@@ -88,7 +89,7 @@ impl Checkpoints {
         // invariant: a position is plain numbers, which always serialise.
         let metadata = serde_json::to_string(&info).unwrap();
         save_weights(&self.path(position.episode), tensors, Some(&metadata))?;
-        for old in self.episodes()?.iter().rev().skip(self.keep) {
+        for old in episodes(&self.folder)?.iter().rev().skip(self.keep) {
             std::fs::remove_file(self.path(*old))
                 .map_err(|source| io("remove old checkpoints in", source))?;
         }
@@ -103,7 +104,7 @@ impl Checkpoints {
         memory: &mut Memory,
     ) -> Result<Resumed, TrainError> {
         let mut damaged: Vec<(PathBuf, String)> = Vec::new();
-        for &episode in self.episodes()?.iter().rev() {
+        for &episode in episodes(&self.folder)?.iter().rev() {
             let path = self.path(episode);
             let (weights, info) = match read(&path) {
                 Ok(found) => found,
@@ -160,24 +161,24 @@ impl Checkpoints {
     fn path(&self, episode: u64) -> PathBuf {
         self.folder.join(format!("{episode:010}.{EXTENSION}"))
     }
+}
 
-    /// The episodes of all checkpoints, ascending.
-    fn episodes(&self) -> Result<Vec<u64>, TrainError> {
-        let io = |source| TrainError::Io { action: "read", path: self.folder.clone(), source };
-        let mut episodes = Vec::new();
-        if !self.folder.is_dir() {
-            return Ok(episodes);
-        }
-        for entry in std::fs::read_dir(&self.folder).map_err(io)? {
-            let path = entry.map_err(io)?.path();
-            let is_checkpoint = path.extension().is_some_and(|extension| extension == EXTENSION);
-            let stem: Option<u64> =
-                path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
-            episodes.extend(stem.filter(|_| is_checkpoint));
-        }
-        episodes.sort_unstable();
-        Ok(episodes)
+/// The episodes of all checkpoints in a directory, ascending.
+pub(crate) fn episodes(folder: &Path) -> Result<Vec<u64>, TrainError> {
+    let io = |source| TrainError::Io { action: "read", path: folder.to_owned(), source };
+    let mut episodes = Vec::new();
+    if !folder.is_dir() {
+        return Ok(episodes);
     }
+    for entry in std::fs::read_dir(folder).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        let is_checkpoint = path.extension().is_some_and(|extension| extension == EXTENSION);
+        let stem: Option<u64> =
+            path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+        episodes.extend(stem.filter(|_| is_checkpoint));
+    }
+    episodes.sort_unstable();
+    Ok(episodes)
 }
 
 /// A checkpoint's tensors and what it says of itself.

@@ -12,6 +12,7 @@ use crate::class_graph::{ClassGraph, ClassKind};
 use crate::error::TrainError;
 use crate::model_file::{ModelInfo, TrainedModel};
 use crate::prototype_index::nearest_classes;
+use crate::run::model_file;
 use crate::sample::{Preparation, Sample};
 use crate::taught::Place;
 
@@ -83,7 +84,7 @@ pub struct Classifier {
 impl Classifier {
     /// Opens a model file, or that of a run directory.
     pub fn open(path: &Path, device: &Device) -> Result<Self, TrainError> {
-        let file = if path.is_dir() { path.join("model.safetensors") } else { path.to_owned() };
+        let file = model_file(path)?;
         let model = TrainedModel::read(&file, device)?;
         Self::new(model).map_err(|error| match error {
             // A sound model of a method that this is not for.

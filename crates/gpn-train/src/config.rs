@@ -298,7 +298,7 @@ impl Config {
         *slot = value;
         let config: Self = table.try_into().map_err(|error: toml::de::Error| TrainError::Setting {
             key: key.to_owned(),
-            reason: error.message().to_owned(),
+            reason: gpn_taxonomy::plain_words(error.message()),
         })?;
         config.check()?;
         Ok(config)
@@ -399,12 +399,28 @@ mod tests {
     fn settings_are_checked_where_they_are_given() {
         let fault = |assignment: &str| Config::default().with_setting(assignment).unwrap_err().to_string();
         assert!(fault("propagation.gaet=fixed").contains("did you mean `propagation.gate`?"));
-        assert!(fault("propagation.gate=fixde").contains("unknown variant `fixde`"));
-        assert!(fault("task.way=many").contains("invalid type"));
+        assert!(fault("propagation.gate=fixde").contains("there is no `fixde`; write "));
+        for (assignment, expected) in [
+            ("task.way=many", "setting `task.way`: expected a whole number, not \"many\""),
+            ("task.way=-1", "expected a whole number of at least 0, not -1"),
+            ("rate.initial=fast", "expected a number, not \"fast\""),
+            ("schedule.auxiliary=1", "expected true or false, not 1"),
+        ] {
+            assert!(fault(assignment).contains(expected), "{}", fault(assignment));
+        }
         assert!(fault("train.episodes=0").contains("at least 1"));
         assert!(fault("task").contains("group.name=value"));
         let config = Config::default().with_setting("rate.initial=1").unwrap();
         assert!((config.rate.initial - 1.0).abs() < 1e-12);
         assert!(Config::preset("papr").unwrap_err().to_string().contains("did you mean `paper`?"));
+    }
+
+    #[test]
+    fn settings_that_messages_advise_exist() {
+        let (tensor, element, value, episode) = ("w".to_owned(), 0, f32::NAN, 1);
+        let message = gpn_model::ModelError::BadGradient { tensor, element, value, episode }.to_string();
+        let advised: Vec<&str> = message.split('`').skip(3).step_by(2).collect();
+        assert_eq!(advised, ["rate.initial"]);
+        Config::default().with_setting(&format!("{}=0.0001", advised[0])).unwrap();
     }
 }

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::TrainError;
 
-const NAME: &str = "events.out.tfevents.gpn";
+pub(crate) const NAME: &str = "events.out.tfevents.gpn";
 
 /// Named numbers of one episode.
 pub(crate) type Scalars<'a> = &'a [(&'a str, f64)];

@@ -32,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod best;
 mod candidates;
 mod checkpoint;
 mod class_graph;
@@ -42,6 +43,7 @@ mod error;
 mod evaluate;
 mod events;
 mod exact_sum;
+mod finish;
 mod limits;
 mod means;
 mod memory;
@@ -62,6 +64,7 @@ mod teach;
 mod trainer;
 mod validation;
 
+pub use best::Best;
 pub use candidates::{Among, Candidates, ClassName, Guess, Relation, Share};
 pub use checkpoint::{Checkpoints, Position, Resumed};
 pub use class_graph::ClassKind;
@@ -72,6 +75,7 @@ pub use evaluate::{
     Embeddings, Hierarchy, Propagated, TaskResult, Trained, accuracies, answers, evaluate, propagate,
 };
 pub use exact_sum::ExactSum;
+pub use finish::Shipped;
 pub use means::{Mean, Means};
 pub use memory::{Memory, MemoryConfig, MemoryNorm, MemoryView};
 pub use model_card::model_card;
@@ -80,7 +84,7 @@ pub use network::{EpisodeShape, Network, StepResult, StepTime, accuracy, class_m
 pub use optimisers::Optimisers;
 pub use pathways::{PathwayConfig, SpanningTree, Surroundings};
 pub use prototype_index::{EXACT_UP_TO, PrototypeIndex, nearest_classes};
-pub use run::{Host, Origin, RunDirectory};
+pub use run::{Host, Origin, RunDirectory, RunModel, model_file};
 pub use sample::Sample;
 pub use schedule::{Schedule, ScheduleConfig, StepKind};
 pub use statistics::{Estimate, INTERVAL};

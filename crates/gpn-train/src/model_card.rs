@@ -8,9 +8,16 @@ use crate::model_file::ModelInfo;
 use crate::statistics::INTERVAL;
 use crate::validation::LAMBDAS;
 
-/// The card of a model trained on `benchmark`, as Markdown.
-pub fn model_card(info: &ModelInfo, benchmark: &Benchmark) -> String {
-    let config = &info.config;
+/// The card of a model trained on `benchmark`, as Markdown; `last` is the model after the last episode of its run.
+pub fn model_card(info: &ModelInfo, last: &ModelInfo, benchmark: &Benchmark) -> String {
+    let config = &last.config;
+    let episodes = config.train.episodes;
+    let trained = match info.episode {
+        Some(best) if best < episodes => {
+            format!("{best} of {episodes} episodes (the best on validation tasks)")
+        }
+        _ => format!("{episodes} episodes"),
+    };
     let count = |split| benchmark.classes().iter().filter(|class| class.split == split).count();
     let input = match info.input {
         gpn_model::InputShape::Image { height, width } => format!("images, {height} x {width} pixels"),
@@ -27,13 +34,12 @@ pub fn model_card(info: &ModelInfo, benchmark: &Benchmark) -> String {
          | made by | {} |\n\
          | method | {method} |\n\
          | input | {input} |\n\
-         | trained for | {}-way {}-shot tasks, {} episodes, seed {} |\n\
+         | trained for | {}-way {}-shot tasks, {trained}, seed {} |\n\
          | trained on | {source}, {} classes |\n\
          | benchmark | fingerprint {} |\n",
         info.built_by,
         config.task.way,
         config.task.shot,
-        config.train.episodes,
         config.train.seed,
         info.classes.len(),
         info.benchmark,
@@ -55,8 +61,21 @@ pub fn model_card(info: &ModelInfo, benchmark: &Benchmark) -> String {
                 // invariant: writing to a string does not fail.
                 writeln!(text, "| {tried}{mark} | {estimate} |").unwrap();
             }
+            if let Some(of_last) = last.validation.as_ref().filter(|_| info.episode != last.episode) {
+                let (reached, lambda) = (of_last.reached(last.method()), last.lambda());
+                // invariant: writing to a string does not fail.
+                writeln!(
+                    text,
+                    "\nThis is the best model of its run, after episode {}. `last.safetensors` beside it is the one after the \
+                     last episode, {episodes}: {reached} with lambda {lambda} on the same tasks.",
+                    info.episode.unwrap_or(episodes)
+                )
+                .unwrap();
+            }
         }
-        None => text.push_str("No validation tasks were evaluated.\n"),
+        None => {
+            text.push_str("No validation tasks were evaluated; this is the model after the last episode.\n");
+        }
     }
     // invariant: writing to a string does not fail.
     writeln!(

@@ -12,8 +12,8 @@
 use std::path::Path;
 
 use gpn_data::benchmark::{Benchmark, Part, Split, Store};
-use gpn_model::{Device, InputShape, NamedTensor, Weights, save_weights};
-use gpn_taxonomy::{Taxonomy, TaxonomyBuilder, TaxonomyError};
+use gpn_model::{Device, InputShape, ModelError, NamedTensor, Weights, save_weights};
+use gpn_taxonomy::{Taxonomy, TaxonomyBuilder, TaxonomyError, plain_words};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{memory_tensor, read_memory};
@@ -63,6 +63,9 @@ pub struct ModelInfo {
     pub root: u32,
     /// Classes taught after training, sorted by id.
     pub taught: Vec<TaughtClass>,
+    /// Episodes it was trained for, where the file says so.
+    #[serde(default)]
+    pub episode: Option<u64>,
     /// Accuracy on the validation tasks, where there were any.
     pub validation: Option<ValidationResult>,
 }
@@ -83,11 +86,12 @@ impl ModelInfo {
         }
     }
 
-    /// Describes a network trained on `benchmark`, with its accuracy on the validation tasks.
+    /// Describes a network trained on `benchmark` for so many episodes, with its accuracy on the validation tasks.
     pub fn new(
         config: &Config,
         network: &Network,
         benchmark: &Benchmark,
+        episode: u64,
         validation: Option<&ValidationResult>,
     ) -> Self {
         let class = |&row: &usize| {
@@ -116,6 +120,7 @@ impl ModelInfo {
             edges: benchmark.taxonomy().edges().map(edge).collect(),
             root: number[benchmark.root()],
             taught: Vec::new(),
+            episode: Some(episode),
             validation: validation.cloned(),
         }
     }
@@ -171,15 +176,25 @@ impl TrainedModel {
 
     /// Reads a model.
     pub fn read(path: &Path, device: &Device) -> Result<Self, TrainError> {
-        let weights = Weights::read(path)?;
+        let weights = Weights::read(path).map_err(|error| match error {
+            ModelError::NotSafetensors { reason, .. } => TrainError::Malformed {
+                path: path.to_owned(),
+                reason: format!(
+                    "it is no model of gpn's, or a damaged one ({reason}); name the model.safetensors of a run, copy it \
+                     anew, or write it anew with `gpn train --resume RUN`"
+                ),
+            },
+            other => other.into(),
+        })?;
         let malformed = |reason: String| TrainError::Malformed { path: path.to_owned(), reason };
         let metadata = weights.metadata().ok_or_else(|| {
             malformed("it is no model of `gpn train`; weights alone can be used with --init".into())
         })?;
         let mut info: ModelInfo = serde_json::from_str(metadata).map_err(|error| {
             malformed(format!(
-                "its description is not that of a model ({error}); name the model.safetensors of a run, and if \
-                 another version of gpn wrote it, write it anew with `gpn train --resume RUN`"
+                "its description is not that of a model ({}); name the model.safetensors of a run, and if \
+                 another version of gpn wrote it, write it anew with `gpn train --resume RUN`",
+                plain_words(&error.to_string())
             ))
         })?;
         let memory = read_memory(&weights, path)?;

@@ -5,17 +5,28 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use gpn_files::FileLock;
+use gpn_model::Weights;
+use gpn_taxonomy::plain_words;
 use serde::{Deserialize, Serialize};
 
+use crate::best;
+use crate::checkpoint;
 use crate::config::Config;
 use crate::error::TrainError;
-use crate::events::Events;
+use crate::events::{self, Events};
+use crate::model_file::ModelInfo;
 use crate::trainer::Progress;
 
 const CONFIG: &str = "config.toml";
 const ORIGIN: &str = "run.json";
 const METRICS: &str = "metrics.jsonl";
+const MODEL: &str = "model.safetensors";
+const LAST: &str = "last.safetensors";
+const CARD: &str = "model_card.md";
+const CHECKPOINTS: &str = "checkpoints";
 const LOCK: &str = ".lock";
+/// The files of a run, without checkpoints and lock. The settings go first when a run is removed: what is left is no run.
+const FILES: [&str; 7] = [CONFIG, ORIGIN, METRICS, MODEL, LAST, CARD, events::NAME];
 
 /// Where a run comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +67,50 @@ impl Host {
     }
 }
 
+/// The model that a run has to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunModel {
+    /// That of a run that came to its end.
+    Finished(PathBuf),
+    /// The best on the validation tasks of a run that goes on or was stopped.
+    BestSoFar {
+        /// Its file.
+        path: PathBuf,
+        /// Episodes it was trained for.
+        episode: u64,
+    },
+    /// None but the state of the newest checkpoint, to be loaded by [`Trainer::load`](crate::Trainer::load).
+    Checkpoint {
+        /// Episodes it was trained for.
+        episode: u64,
+    },
+}
+
+/// The model file that a path means: that file, or the model of a run that came to its end.
+pub fn model_file(path: &Path) -> Result<PathBuf, TrainError> {
+    let file = path.join(MODEL);
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    if file.is_file() {
+        return Ok(file);
+    }
+    let reason = if path.join(CONFIG).is_file() {
+        let or_best = best::newest(&path.join(CHECKPOINTS))?.map_or(String::new(), |(episode, best)| {
+            format!(", or name its best model so far, {} (after episode {episode})", best.display())
+        });
+        format!("its training is not finished; go on with `gpn train --resume {}`{or_best}", path.display())
+    } else {
+        format!("it is no run and holds no {MODEL}; name a model file, or a run of `gpn train`")
+    };
+    Err(TrainError::Malformed { path: path.to_owned(), reason })
+}
+
 /// A run directory.
 pub struct RunDirectory {
     folder: PathBuf,
+    /// Whether the directory was made for this run.
+    made: bool,
     events: Events,
     /// Held while this process trains the run.
     lock: Option<FileLock>,
@@ -123,34 +175,98 @@ impl Line {
 }
 
 impl RunDirectory {
-    /// Makes the directory of a new run, for this process alone; one that holds a run already is an error.
-    pub fn create(folder: &Path, config: &Config, origin: &Origin) -> Result<Self, TrainError> {
-        let run = Self::at(folder);
-        run.refuse_existing()?;
+    /// Makes the directory of a new run, for this process alone. One that holds a run already is an error unless `replace`
+    /// allows to remove that run; one that holds anything else always is.
+    pub fn create(
+        folder: &Path,
+        config: &Config,
+        origin: &Origin,
+        replace: bool,
+    ) -> Result<Self, TrainError> {
+        let mut run = Self::at(folder);
+        run.check_vacant(replace)?;
+        run.made = !folder.exists();
         fs::create_dir_all(folder).map_err(|source| io("create", folder, source))?;
-        // Before anything is written: of two that begin at once, one has the directory.
         let run = run.locked()?;
-        run.refuse_existing()?;
+        // Again, now that no other process can begin a run here.
+        run.check_vacant(replace)?;
+        run.remove_files()?;
         // invariant: settings and origin are plain data, which always serialise.
         run.write(ORIGIN, &serde_json::to_string_pretty(origin).unwrap())?;
-        run.write(CONFIG, &toml::to_string(config).unwrap())?;
+        run.write_config(config)?;
         run.events.restart()?;
         Ok(run)
     }
 
-    fn refuse_existing(&self) -> Result<(), TrainError> {
-        if !self.folder.join(CONFIG).exists() {
-            return Ok(());
+    /// Whether a run may begin here: in a new or empty directory, or in one with what is left of a start that failed.
+    fn check_vacant(&self, replace: bool) -> Result<(), TrainError> {
+        let refused = |reason: String| Err(TrainError::Malformed { path: self.folder.clone(), reason });
+        if self.folder.is_file() {
+            return refused("it is a file; name a directory".into());
         }
-        Err(TrainError::Malformed {
-            path: self.folder.clone(),
-            reason: "it holds a run already; go on with `gpn train --resume`, or choose another directory"
-                .into(),
-        })
+        if self.folder.join(CONFIG).exists() && self.folder.join(ORIGIN).exists() {
+            if replace {
+                return Ok(());
+            }
+            return refused(format!(
+                "it holds a run already; go on with `gpn train --resume {}`, choose another directory, or pass --force to \
+                 train anew in its place",
+                self.folder.display()
+            ));
+        }
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Ok(()) };
+        let is_left_over = |name: &str| {
+            name.starts_with('.') || name.contains(".partial") || [ORIGIN, events::NAME].contains(&name)
+        };
+        let mut foreign: Vec<String> = entries
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| !is_left_over(name))
+            .collect();
+        foreign.sort();
+        match foreign.first() {
+            Some(name) => refused(format!(
+                "it holds other files ({name}) and is no run; name a new directory, which will be made"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the files of the run that is here, and no others.
+    fn remove_files(&self) -> Result<(), TrainError> {
+        let remove = |path: PathBuf| match fs::remove_file(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(io("remove", &path, source)),
+            _ => Ok(()),
+        };
+        FILES.iter().try_for_each(|name| remove(self.folder.join(name)))?;
+        let Ok(entries) = fs::read_dir(self.checkpoints()) else { return Ok(()) };
+        let saved = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "safetensors");
+        entries.flatten().map(|entry| entry.path()).filter(saved).try_for_each(remove)?;
+        // Whatever else lies there is not ours.
+        let _ = fs::remove_dir(self.checkpoints());
+        Ok(())
+    }
+
+    /// Takes back a run that failed before its first checkpoint, so that the corrected command finds its place free.
+    pub fn discard(mut self) -> Result<(), TrainError> {
+        self.remove_files()?;
+        // Its file goes with it.
+        drop(self.lock.take());
+        if self.made {
+            // A directory that somebody has put something into by now stays.
+            let _ = fs::remove_dir(&self.folder);
+        }
+        Ok(())
     }
 
     fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), events: Events::new(folder), lock: None }
+        Self { folder: folder.to_owned(), made: false, events: Events::new(folder), lock: None }
+    }
+
+    /// Writes the settings: those of a new run, or the new length of an old one.
+    pub fn write_config(&self, config: &Config) -> Result<(), TrainError> {
+        // invariant: settings are plain data, which always serialise.
+        self.write(CONFIG, &toml::to_string(config).unwrap())
     }
 
     /// Opens the directory of a run, with its settings and where it comes from.
@@ -170,7 +286,7 @@ impl RunDirectory {
         let path = run.folder.join(ORIGIN);
         let text = fs::read_to_string(&path).map_err(|source| io("read", &path, source))?;
         let origin = serde_json::from_str(&text)
-            .map_err(|error| TrainError::Malformed { path, reason: error.to_string() })?;
+            .map_err(|error| TrainError::Malformed { path, reason: plain_words(&error.to_string()) })?;
         Ok((run, config, origin))
     }
 
@@ -197,12 +313,45 @@ impl RunDirectory {
 
     /// The directory of checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
-        self.folder.join("checkpoints")
+        self.folder.join(CHECKPOINTS)
     }
 
     /// The model file.
     pub fn model(&self) -> PathBuf {
-        self.folder.join("model.safetensors")
+        self.folder.join(MODEL)
+    }
+
+    /// The file of the model after the last episode.
+    pub fn last_model(&self) -> PathBuf {
+        self.folder.join(LAST)
+    }
+
+    /// Episodes done at the newest checkpoint, if there is one.
+    pub fn newest_checkpoint(&self) -> Result<Option<u64>, TrainError> {
+        Ok(checkpoint::episodes(&self.checkpoints())?.last().copied())
+    }
+
+    /// The model that the run of these settings has to show, if it has come so far.
+    pub fn newest_model(&self, config: &Config) -> Result<Option<RunModel>, TrainError> {
+        let checkpoint = self.newest_checkpoint()?;
+        // The model of a run that is being made longer is still that of its first end.
+        let ended = checkpoint.is_none_or(|episode| episode >= config.train.episodes);
+        if ended && self.model().is_file() {
+            return Ok(Some(RunModel::Finished(self.model())));
+        }
+        if let Some((episode, path)) = best::newest(&self.checkpoints())? {
+            return Ok(Some(RunModel::BestSoFar { path, episode }));
+        }
+        Ok(checkpoint.map(|episode| RunModel::Checkpoint { episode }))
+    }
+
+    /// Ids of the classes that the model of this run has been taught since it was trained.
+    pub fn taught(&self) -> Vec<String> {
+        // A model that cannot be read has nothing to lose.
+        let metadata =
+            Weights::read(&self.model()).ok().and_then(|weights| weights.metadata().map(str::to_owned));
+        let info = metadata.and_then(|text| serde_json::from_str::<ModelInfo>(&text).ok());
+        info.map_or_else(Vec::new, |info| info.taught.into_iter().map(|class| class.id).collect())
     }
 
     /// Drops metrics and events after `episode`: a run that goes on from a checkpoint writes them anew.
@@ -243,7 +392,7 @@ impl RunDirectory {
 
     /// Writes the model card.
     pub fn write_card(&self, card: &str) -> Result<(), TrainError> {
-        self.write("model_card.md", card)
+        self.write(CARD, card)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), TrainError> {

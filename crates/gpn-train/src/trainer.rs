@@ -12,12 +12,13 @@ use gpn_data::task::{Task, TaskSampler};
 use gpn_model::{Device, InputShape};
 use gpn_taxonomy::{HopSearch, Taxonomy};
 
+use crate::best::{self, Best};
 use crate::checkpoint::{Checkpoints, Position, Resumed};
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::means::Means;
 use crate::memory::{Memory, MemoryConfig};
-use crate::methods::Lessons;
+use crate::methods::{Lessons, MethodKind};
 use crate::model_file::{ModelInfo, TrainedModel};
 use crate::network::{EpisodeShape, Network, StepResult, StepTime};
 use crate::optimisers::Optimisers;
@@ -29,8 +30,6 @@ use crate::validation::{Validation, ValidationResult};
 const HALVING: u64 = 1 << 62;
 /// Auxiliary batches likewise.
 const AUXILIARY: u64 = 1 << 61;
-/// The model with the best accuracy on validation tasks, beside the checkpoints.
-const BEST: &str = "best.safetensors";
 
 /// Where the time of training goes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,6 +83,8 @@ pub struct Trainer {
     benchmark: Arc<Benchmark>,
     graph: Taxonomy,
     samples_of: Vec<Vec<u32>>,
+    /// Draws training tasks; none for a method that learns from nothing.
+    sampler: Option<Arc<TaskSampler>>,
     schedule: Schedule,
     network: Network,
     optimisers: Optimisers,
@@ -116,6 +117,14 @@ impl Trainer {
         let config = config.resolved(&counts);
         let seed = config.train.seed;
         let network = Network::new(&config, input, samples_of.len(), device)?;
+        // Tasks that cannot be drawn are told of before anything is written.
+        let sampler = match network.method.lessons() {
+            Lessons::Nothing => None,
+            Lessons::Batches | Lessons::Tasks => {
+                let pool = benchmark.task_pool(Split::Train, Part::Train);
+                Some(Arc::new(TaskSampler::new(&pool, config.task.sampler_config(), seed)?))
+            }
+        };
         let schedule = Schedule::new(config.schedule.clone(), config.rate, config.train.episodes, seed);
         Ok(Self {
             validation: Validation::new(&config, &benchmark)?,
@@ -123,6 +132,7 @@ impl Trainer {
             benchmark: Arc::new(benchmark),
             graph: data_set.training_graph,
             samples_of,
+            sampler,
             schedule,
             network,
             memory: Memory::default(),
@@ -150,12 +160,18 @@ impl Trainer {
     /// What a file of the model as it is now says beside its tensors.
     pub fn info(&self) -> ModelInfo {
         let last = self.position.validation.as_ref();
-        ModelInfo::new(&self.config, &self.network, &self.benchmark, last)
+        ModelInfo::new(&self.config, &self.network, &self.benchmark, self.position.episode, last)
     }
 
     /// Writes the model as it is now.
     pub fn save_model(&self, path: &Path) -> Result<(), TrainError> {
         TrainedModel::save(path, &self.info(), &self.network, &self.memory)
+    }
+
+    /// The model as it is now, with the memory of test time.
+    pub fn into_model(mut self) -> Result<TrainedModel, TrainError> {
+        self.refresh(&self.config.memory.as_tested())?;
+        Ok(TrainedModel { info: self.info(), network: self.network, memory: self.memory })
     }
 
     /// Whether there are validation tasks.
@@ -178,8 +194,16 @@ impl Trainer {
         &self.position
     }
 
-    /// Goes on from the newest checkpoint in `folder`, if there is one.
+    /// Goes on from the newest checkpoint in `folder`, if there is one. What was trained after it and lost is removed.
     pub fn resume(&mut self, folder: &Path) -> Result<Resumed, TrainError> {
+        let resumed = self.load(folder)?;
+        best::remove_after(folder, self.position.episode)?;
+        self.position.best = self.position.best.filter(|best| best::path(folder, best.episode).is_file());
+        Ok(resumed)
+    }
+
+    /// Takes the state of the newest sound checkpoint in `folder`, if there is one.
+    pub fn load(&mut self, folder: &Path) -> Result<Resumed, TrainError> {
         let checkpoints = self.checkpoints(folder);
         let resumed = checkpoints.load_newest(&mut self.network, &mut self.optimisers, &mut self.memory)?;
         self.position = resumed.position.clone().unwrap_or_default();
@@ -188,7 +212,7 @@ impl Trainer {
 
     /// Trains until all episodes are done or `on_progress` breaks. Checkpoints go to `folder`, one when it ends too.
     ///
-    /// `on_progress` is called after every episode, with a report after every `train.log_every` of them.
+    /// `on_progress` is called after every episode, with a report after every `train.log_every` of them and after the last.
     pub fn run(
         &mut self,
         folder: &Path,
@@ -204,10 +228,10 @@ impl Trainer {
         mut on_progress: impl FnMut(u64, Option<&Progress>) -> ControlFlow<()>,
     ) -> Result<(), TrainError> {
         let checkpoints = self.checkpoints(folder);
-        if self.network.method.lessons() == Lessons::Nothing {
+        let Some(sampler) = self.sampler.clone() else {
             return self.finish_untrained(&checkpoints, on_progress);
-        }
-        let mut loader = self.loader()?;
+        };
+        let mut loader = self.loader(sampler);
         let mut search = HopSearch::new(&self.graph);
         while self.position.episode < self.config.train.episodes {
             let t = self.position.episode;
@@ -232,12 +256,13 @@ impl Trainer {
             }
             let validate = ended || done.is_multiple_of(self.config.validation.every);
             let validation = if validate { self.validate(folder)? } else { None };
-            let report = (validation.is_some() || done.is_multiple_of(self.config.train.log_every))
+            let report = (validation.is_some() || ended || done.is_multiple_of(self.config.train.log_every))
                 .then(|| self.report(validation));
             let stop = on_progress(done, report.as_ref()).is_break();
             if stop || ended || done.is_multiple_of(self.config.train.checkpoint_every) {
                 let started = Instant::now();
                 checkpoints.save(&self.position, &self.network, &self.optimisers, &self.memory)?;
+                best::remove_superseded(folder)?;
                 self.time.upkeep += started.elapsed();
             }
             if stop {
@@ -259,7 +284,8 @@ impl Trainer {
         let report = self.report(validation);
         // An interrupt changes nothing: all is done.
         let _ = on_progress(self.position.episode, Some(&report));
-        checkpoints.save(&self.position, &self.network, &self.optimisers, &self.memory)
+        checkpoints.save(&self.position, &self.network, &self.optimisers, &self.memory)?;
+        best::remove_superseded(checkpoints.folder())
     }
 
     fn refresh_is_due(&self) -> bool {
@@ -285,22 +311,26 @@ impl Trainer {
         let pathways = &self.config.pathways;
         let result = validation.run(&mut self.network, &self.memory, pathways, &self.benchmark)?;
         self.validation = Some(validation);
-        let best = self.position.best.is_none_or(|best| result.method().mean > best);
+        let reached = Best {
+            episode: self.position.episode,
+            accuracy: result.reached(MethodKind::named(&self.config.train.method)?).mean,
+        };
+        let is_best = self.position.best.is_none_or(|best| reached.accuracy > best.accuracy);
         self.position.validation = Some(result.clone());
-        if best {
+        if is_best {
             std::fs::create_dir_all(folder).map_err(|source| TrainError::Io {
                 action: "create",
                 path: folder.to_owned(),
                 source,
             })?;
-            self.save_model(&folder.join(BEST))?;
+            self.save_model(&best::path(folder, reached.episode))?;
         }
         if let Some((memory, position)) = stale {
             self.memory = memory;
             self.position = Position { validation: Some(result.clone()), ..position };
         }
-        if best {
-            self.position.best = Some(result.method().mean);
+        if is_best {
+            self.position.best = Some(reached);
         }
         self.time.upkeep += started.elapsed();
         Ok(Some(result))
@@ -384,10 +414,8 @@ impl Trainer {
     }
 
     /// Batches from where the run stands to its end.
-    fn loader(&self) -> Result<Loader<Tag>, TrainError> {
+    fn loader(&self, sampler: Arc<TaskSampler>) -> Loader<Tag> {
         let seed = self.config.train.seed;
-        let pool = self.benchmark.task_pool(Split::Train, Part::Train);
-        let sampler = TaskSampler::new(&pool, self.config.task.sampler_config(), seed)?;
         let labelled: Vec<(u32, usize)> = self
             .samples_of
             .iter()
@@ -419,6 +447,6 @@ impl Trainer {
             workers: self.config.train.workers,
         };
         let range = self.position.episode..self.config.train.episodes;
-        Ok(Loader::start(self.benchmark.clone(), config, range, plan))
+        Loader::start(self.benchmark.clone(), config, range, plan)
     }
 }

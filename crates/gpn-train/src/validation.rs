@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::error::TrainError;
 use crate::evaluate::{Embeddings, Hierarchy, Trained, accuracies};
 use crate::memory::Memory;
+use crate::methods::MethodKind;
 use crate::network::Network;
 use crate::pathways::PathwayConfig;
 use crate::statistics::Estimate;
@@ -62,15 +63,24 @@ impl ValidationResult {
         self.by_lambda[LAMBDAS.len() - 1]
     }
 
+    /// Accuracy of a method as it is used: with the best weight where it lets that be chosen.
+    pub fn reached(&self, method: &MethodKind) -> Estimate {
+        if method.tunes_lambda { self.by_lambda[self.best_place()] } else { self.method() }
+    }
+
     /// The weight with the highest accuracy, of equal ones the least.
     pub fn best_lambda(&self) -> f32 {
+        LAMBDAS[self.best_place()]
+    }
+
+    fn best_place(&self) -> usize {
         let mut best = 0;
         for (place, estimate) in self.by_lambda.iter().enumerate() {
             if estimate.mean > self.by_lambda[best].mean {
                 best = place;
             }
         }
-        LAMBDAS[best]
+        best
     }
 }
 
@@ -129,5 +139,7 @@ mod tests {
         result.by_lambda[4] = estimate(31.0);
         result.by_lambda[6] = estimate(31.0);
         assert!((result.best_lambda() - 0.4).abs() < 1e-6);
+        let reached = |method: &str| result.reached(MethodKind::named(method).unwrap()).mean;
+        assert!((reached("gpn") - 31.0).abs() < 1e-6 && (reached("protonet") - 30.0).abs() < 1e-6);
     }
 }

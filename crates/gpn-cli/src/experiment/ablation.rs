@@ -80,8 +80,8 @@ pub(super) fn run(arguments: &LabArguments) -> anyhow::Result<()> {
     describe(&mut report, &lab);
     let page = lab.out().join("ablation.html");
     report.write(&page)?;
-    terminal::print_result(&text)?;
-    eprintln!("written: {} and ablation.md, .csv, .json and .tex beside it", page.display());
+    terminal::print_text(&text)?;
+    terminal::say(&format!("written: {} and ablation.md, .csv, .json and .tex beside it", page.display()));
     Ok(())
 }
 

@@ -77,8 +77,8 @@ pub(super) fn run(arguments: &FiguresArguments) -> anyhow::Result<()> {
     describe(&mut report, &lab);
     let page = lab.out().join("figures.html");
     report.write(&page)?;
-    terminal::print_result(&format!("{}\n", written.join("\n")))?;
-    eprintln!("written: {}, each figure as .svg and .png", page.display());
+    terminal::print_data(&format!("{}\n", written.join("\n")))?;
+    terminal::say(&format!("written: {}, each figure as .svg and .png", page.display()));
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use gpn_train::{Config, Embeddings, Hierarchy, TrainedModel, evaluate};
 
 use super::LabArguments;
 use super::scale::ScaleName;
-use crate::{demo, eval, terminal, train};
+use crate::{demo, eval, output, terminal, train};
 
 /// Queries of each class in a test task.
 const QUERIES: usize = 15;
@@ -99,6 +99,7 @@ impl Lab {
                 "--data is missing: only the quick scale has built-in data; make a benchmark with `gpn data build`"
             ),
         };
+        output::may_fill(&out, &["runs", "results", "data"], "experiment")?;
         std::fs::create_dir_all(&out)
             .with_context(|| format!("{}: cannot create the directory", out.display()))?;
         if built_in && !data.join("benchmark.toml").is_file() {
@@ -181,10 +182,15 @@ impl Lab {
                 let lambda = model.info.lambda();
                 let results =
                     evaluate(model.trained(), &data_set, &embeddings, &tasks, setting.hierarchy, lambda)?;
-                gpn_report::write_file(file(setting), eval::csv(&results))?;
+                let fingerprints = eval::fingerprints(&benchmark, setting.split, &tasks);
+                gpn_report::write_file(file(setting), eval::csv(&results, &fingerprints))?;
             }
         }
-        settings.iter().map(|setting| eval::read_accuracies(&file(setting))).collect()
+        let accuracies = |setting: &Setting| -> anyhow::Result<Vec<f64>> {
+            let lines = eval::read_accuracies(&file(setting))?;
+            Ok(lines.into_iter().map(|line| line.accuracy).collect())
+        };
+        settings.iter().map(accuracies).collect()
     }
 
     /// The test tasks of a setting: the same for every run.

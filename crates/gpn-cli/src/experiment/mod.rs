@@ -19,6 +19,8 @@ use gpn_train::Host;
 
 use self::lab::{Interrupted, Lab, Shape};
 use self::scale::ScaleName;
+use crate::args::at_least_one;
+use crate::terminal;
 
 #[derive(Subcommand)]
 pub(crate) enum ExperimentCommand {
@@ -42,7 +44,7 @@ pub(crate) struct LabArguments {
     #[arg(long, default_value = "quick")]
     scale: ScaleName,
     /// Training steps of each run [those of the scale].
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_parser = at_least_one)]
     episodes: Option<u64>,
     /// Test tasks for each figure [those of the scale].
     #[arg(long, value_parser = clap::value_parser!(u64).range(2..))]
@@ -87,7 +89,7 @@ pub(crate) fn run(command: &ExperimentCommand) -> anyhow::Result<()> {
     };
     match done {
         Err(error) if error.is::<Interrupted>() => {
-            eprintln!("stopped; the same command goes on from here");
+            terminal::say("stopped; the same command goes on from here");
             Ok(())
         }
         done => done,

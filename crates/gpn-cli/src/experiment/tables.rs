@@ -26,10 +26,10 @@ struct Reached {
 }
 
 pub(super) fn run(arguments: &TablesArguments) -> anyhow::Result<()> {
-    let lab = Lab::open(&arguments.lab)?;
     for name in &arguments.methods {
         MethodKind::named(name)?;
     }
+    let lab = Lab::open(&arguments.lab)?;
     let wanted = |contender: &Contender| {
         let named = arguments.methods.iter().any(|name| name == contender.method);
         arguments.methods.is_empty() || named || contender.run == BASELINE
@@ -58,8 +58,11 @@ pub(super) fn run(arguments: &TablesArguments) -> anyhow::Result<()> {
     describe(&mut report, &lab);
     let page = lab.out().join("tables.html");
     report.write(&page)?;
-    terminal::print_result(&text)?;
-    eprintln!("written: {} and the tables beside it as .md, .csv, .json and .tex", page.display());
+    terminal::print_text(&text)?;
+    terminal::say(&format!(
+        "written: {} and the tables beside it as .md, .csv, .json and .tex",
+        page.display()
+    ));
     Ok(())
 }
 

@@ -26,8 +26,10 @@ fn run(folder: &Path, simd: &str, threads: usize, arguments: &[&str]) {
     assert_eq!(output.status.code(), Some(0), "{simd}: {}", stderr(&output));
 }
 
+/// The bytes of the best model and of the last.
 fn model(folder: &Path, run: &str) -> Vec<u8> {
-    fs::read(folder.join(run).join("model.safetensors")).unwrap()
+    let bytes = |file: &str| fs::read(folder.join(run).join(file)).unwrap();
+    [bytes("model.safetensors"), bytes("last.safetensors")].concat()
 }
 
 #[test]

@@ -4,6 +4,8 @@ mod cli;
 mod command;
 mod experiment;
 mod instruction_sets;
+mod outputs;
+mod printing;
 mod teach;
 mod train;
 mod two_writers;

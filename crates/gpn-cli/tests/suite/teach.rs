@@ -28,37 +28,50 @@ fn row(group: u32, class: u32, number: u32) -> [f32; 4] {
     [group as f32 * 4.0 + wobble(1), class as f32 * 2.0 + wobble(2), wobble(3), 1.0 + wobble(4)]
 }
 
-/// A folder with a model trained on six groups of three classes, made once and copied.
+/// A folder with a labelled table of six groups of three classes, with so many samples each, their edges, and samples of a new class in `a.npy`.
+fn table(samples: u32) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rows, mut labels, mut edges) = (Vec::new(), String::new(), String::from("child,parent\n"));
+    for group in 0..6 {
+        writeln!(edges, "group{group},all").unwrap();
+        for class in 0..3 {
+            writeln!(edges, "kind{group}{class},group{group}").unwrap();
+            for number in 0..samples {
+                rows.push(row(group, class, number));
+                writeln!(labels, "kind{group}{class}").unwrap();
+            }
+        }
+    }
+    npy(&folder.path().join("x.npy"), &rows);
+    fs::write(folder.path().join("x_labels.txt"), labels).unwrap();
+    fs::write(folder.path().join("edges.csv"), edges).unwrap();
+    npy(&folder.path().join("a.npy"), &[row(7, 0, 0), row(7, 0, 1), row(7, 0, 2)]);
+    folder
+}
+
+const BUILD: [&str; 6] = [
+    "data",
+    "build",
+    "--source=embeddings:x.npy",
+    "--taxonomy=edges:edges.csv",
+    "--out=bench",
+    "--images-per-leaf=4",
+];
+
+/// The same with a benchmark `bench`, some classes held out.
+pub(crate) fn benchmark(more: &[&str]) -> tempfile::TempDir {
+    let folder = table(24);
+    let shares = ["--train-share=0.7", "--close=1..2", "--far=3..9"];
+    success(folder.path(), &[&BUILD[..], &shares, more].concat());
+    folder
+}
+
+/// A folder with a model `m` trained on all of the benchmark's classes, made once and copied.
 pub(crate) fn trained() -> tempfile::TempDir {
     static MODEL: OnceLock<Vec<u8>> = OnceLock::new();
     let model = MODEL.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut rows, mut labels, mut edges) = (Vec::new(), String::new(), String::from("child,parent\n"));
-        for group in 0..6 {
-            writeln!(edges, "group{group},all").unwrap();
-            for class in 0..3 {
-                writeln!(edges, "kind{group}{class},group{group}").unwrap();
-                for number in 0..12 {
-                    rows.push(row(group, class, number));
-                    writeln!(labels, "kind{group}{class}").unwrap();
-                }
-            }
-        }
-        npy(&folder.path().join("x.npy"), &rows);
-        fs::write(folder.path().join("x_labels.txt"), labels).unwrap();
-        fs::write(folder.path().join("edges.csv"), edges).unwrap();
-        success(
-            folder.path(),
-            &[
-                "data",
-                "build",
-                "--source=embeddings:x.npy",
-                "--taxonomy=edges:edges.csv",
-                "--out=bench",
-                "--images-per-leaf=4",
-                "--train-share=1",
-            ],
-        );
+        let folder = table(12);
+        success(folder.path(), &[&BUILD[..], &["--train-share=1"]].concat());
         success(
             folder.path(),
             &[

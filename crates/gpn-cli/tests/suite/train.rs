@@ -6,7 +6,8 @@ use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::command::{command, failure, success};
+use crate::command::{command, failure, gpn, stderr, success};
+use crate::teach::benchmark;
 
 const EPISODES: &str = "train.episodes=40";
 const SETTINGS: [&str; 12] = [
@@ -37,6 +38,7 @@ fn with_run() -> &'static Path {
     made.path()
 }
 
+/// The bytes of the model that a run ships.
 fn model(folder: &Path, run: &str) -> Vec<u8> {
     fs::read(folder.join(run).join("model.safetensors")).unwrap()
 }
@@ -88,9 +90,11 @@ fn a_killed_run_ends_with_the_same_bytes() {
         text.lines().map(|line| line.split("\"lambda\"").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(lines("killed").last(), lines("whole").last());
-    for file in ["config.toml", "run.json", "model_card.md", "checkpoints/best.safetensors"] {
+    for file in ["config.toml", "run.json", "model_card.md"] {
         assert!(folder.join("killed").join(file).is_file(), "{file}");
     }
+    let last = |run: &str| fs::read(folder.join(run).join("last.safetensors")).unwrap();
+    assert!(last("killed") == last("whole"));
 }
 
 #[cfg(unix)]
@@ -145,9 +149,8 @@ fn an_interrupt_saves_and_exits_with_0() {
 #[test]
 fn evaluation_reports_tasks_and_refuses_what_does_not_fit() {
     let folder = with_run();
-    let eval =
-        ["eval", "whole", "--data", "data", "--tasks", "5", "--queries", "2", "--json", "--csv", "tasks.csv"];
-    let output = success(folder, &eval);
+    let eval = ["eval", "whole", "--data", "data", "--tasks", "5", "--queries", "2", "--json"];
+    let output = success(folder, &[&eval[..], &["--csv", "tasks.csv"]].concat());
     let report: serde_json::Value = serde_json::from_str(&output).unwrap();
     assert_eq!(report["per_task"].as_array().unwrap().len(), 5);
     assert_eq!(fs::read_to_string(folder.join("tasks.csv")).unwrap().lines().count(), 6);
@@ -156,7 +159,20 @@ fn evaluation_reports_tasks_and_refuses_what_does_not_fit() {
     assert_eq!(compared["against"]["mean"], 0.0, "a run does not differ from itself");
     let fewer =
         ["eval", "whole", "--data", "data", "--tasks", "4", "--queries", "2", "--against", "tasks.csv"];
-    assert!(failure(folder, &fewer).contains("it holds 5 tasks, but 4 were evaluated"));
+    assert!(failure(folder, &fewer).contains("it holds 5 tasks, but 4 are evaluated"));
+    // As many tasks, but others.
+    for other in [&["--seed", "1"][..], &["--split", "far"], &["--way", "4"], &["--sampling", "snowball"]] {
+        let message = failure(folder, &[&eval[..], other, &["--against", "tasks.csv"]].concat());
+        assert!(message.contains("tasks.csv: its task 0 is not the one that is evaluated here"), "{message}");
+    }
+    let unmarked = "task,base,method,mixed\n".to_owned() + &"0,1.0,2.0,3.0\n".repeat(5);
+    fs::write(folder.join("unmarked.csv"), unmarked).unwrap();
+    let message = failure(folder, &[&eval[..], &["--against", "unmarked.csv"]].concat());
+    assert!(message.contains("it does not say which tasks it holds"), "{message}");
+    let fingerprint = |report: &serde_json::Value| report["fingerprint"].as_str().unwrap().to_owned();
+    assert_eq!(fingerprint(&report), fingerprint(&compared));
+    let elsewhere = success(folder, &[&eval[..], &["--seed", "1"]].concat());
+    assert_ne!(fingerprint(&report), fingerprint(&serde_json::from_str(&elsewhere).unwrap()));
     let rest = [&eval[..], &["--rest", "3"]].concat();
     let with_rest = success(folder, &rest);
     assert_ne!(with_rest, output);
@@ -206,4 +222,188 @@ fn a_run_is_trained_by_one_process_at_a_time() {
     drop(lock);
     success(folder, &["train", "--resume", "alone"]);
     assert!(!folder.join("alone/.lock").exists());
+}
+
+/// Files in the checkpoints of a run whose name begins so.
+fn checkpoints(folder: &Path, run: &str, prefix: &str) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder.join(run).join("checkpoints"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with(prefix))
+        .collect();
+    names.sort();
+    names
+}
+
+fn metrics(folder: &Path, run: &str) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(folder.join(run).join("metrics.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The episode of the model at `file`, as `gpn eval` tells it.
+fn episode_of(folder: &Path, file: &str, data: &str) -> serde_json::Value {
+    let eval = ["eval", file, "--data", data, "--tasks", "2", "--way", "2", "--queries", "2", "--json"];
+    let report: serde_json::Value = serde_json::from_str(&success(folder, &eval)).unwrap();
+    report["episode"].clone()
+}
+
+#[test]
+fn the_best_model_on_validation_is_shipped() {
+    let folder = with_run();
+    // A method with one accuracy, which the metrics hold.
+    let settings = ["--method", "protonet", "--set", "validation.every=4", "--set", "validation.tasks=60"];
+    success(folder, &[&["train", "--data", "data", "--out", "proto"], &SETTINGS[..10], &settings].concat());
+    let mut best = (0, 0.0);
+    for line in metrics(folder, "proto") {
+        let accuracy = line["validation"].as_f64().unwrap_or(0.0);
+        if accuracy > best.1 {
+            best = (line["episode"].as_u64().unwrap(), accuracy);
+        }
+    }
+    assert_eq!(episode_of(folder, "proto", "data"), best.0);
+    let shipped = model(folder, "proto");
+    let kept = folder.join(format!("proto/checkpoints/best-{:010}.safetensors", best.0));
+    assert!(shipped == fs::read(kept).unwrap());
+
+    // Interrupted before the end: the same bytes.
+    for name in checkpoints(folder, "proto", "0000000040") {
+        fs::remove_file(folder.join("proto/checkpoints").join(name)).unwrap();
+    }
+    fs::remove_file(folder.join("proto/model.safetensors")).unwrap();
+    success(folder, &["train", "--resume", "proto"]);
+    assert!(shipped == model(folder, "proto"));
+
+    // Without validation the last is the model.
+    let none = ["--set", "validation.tasks=0"];
+    success(folder, &[&["train", "--data", "data", "--out", "unvalidated"], &SETTINGS[..10], &none].concat());
+    let last = fs::read(folder.join("unvalidated/last.safetensors")).unwrap();
+    assert!(model(folder, "unvalidated") == last);
+    assert!(checkpoints(folder, "unvalidated", "best").is_empty());
+}
+
+#[test]
+fn the_last_model_is_kept_beside_the_best() {
+    // A network without weights is as good after every episode: the first result stays the best.
+    let folder = benchmark(&["--val-share=0.5"]);
+    let folder = folder.path();
+    let output = gpn(
+        folder,
+        &[
+            "train",
+            "--data=bench",
+            "--out=run",
+            "--method=protonet",
+            "--set=model.backbone=identity",
+            "--set=task.way=3",
+            "--set=validation.every=4",
+            "--set=validation.tasks=5",
+            "--episodes=10",
+        ],
+    );
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert_eq!(episode_of(folder, "run", "bench"), 4);
+    assert_eq!(episode_of(folder, "run/last.safetensors", "bench"), 10);
+    assert!(
+        message.contains("model.safetensors, the best on validation tasks, after episode 4:"),
+        "{message}"
+    );
+    assert!(message.contains("last.safetensors, after the last episode, 10:"), "{message}");
+    let card = fs::read_to_string(folder.join("run/model_card.md")).unwrap();
+    assert!(card.contains("4 of 10 episodes (the best on validation tasks)"), "{card}");
+    assert!(card.contains("`last.safetensors` beside it is the one after the last episode, 10"), "{card}");
+}
+
+#[test]
+fn a_finished_run_is_made_longer() {
+    let folder = with_run();
+    let run = [&["train", "--data", "data", "--out", "long"], &SETTINGS[..]].concat();
+    success(folder, &run);
+    let first = model(folder, "long");
+    let message = failure(folder, &["train", "--resume", "long", "--episodes", "39"]);
+    assert!(message.contains("--episodes 39: long has 40 episodes behind it"), "{message}");
+    assert!(model(folder, "long") == first, "a refused wish changes nothing");
+    success(folder, &["train", "--resume", "long", "--episodes", "52"]);
+    assert_eq!(metrics(folder, "long").last().unwrap()["episode"], 52);
+    // Lambda goes on under the new total: it falls to 0 at the new end.
+    let lambda = |episode: u64| {
+        let lines = metrics(folder, "long");
+        lines.iter().find(|line| line["episode"] == episode).unwrap()["lambda"].as_f64().unwrap()
+    };
+    assert!((lambda(45) - (1.0 - 45.0 / 52.0)).abs() < 1e-6 && lambda(52).abs() < 1e-6);
+    let config = fs::read_to_string(folder.join("long/config.toml")).unwrap();
+    assert!(config.contains("episodes = 52"), "{config}");
+
+    // Interrupted on the way to the new end, it ends with the same bytes.
+    success(folder, &[&["train", "--data", "data", "--out", "longer"], &SETTINGS[..]].concat());
+    let mut child = command(folder, &["train", "--resume", "longer", "--episodes", "52"]).spawn().unwrap();
+    while checkpoints(folder, "longer", "0000000044").is_empty() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    success(folder, &["train", "--resume", "longer"]);
+    for file in ["model.safetensors", "last.safetensors"] {
+        let of = |run: &str| fs::read(folder.join(run).join(file)).unwrap();
+        assert!(of("longer") == of("long"), "{file}");
+    }
+}
+
+#[test]
+fn a_run_that_is_not_finished_is_evaluated() {
+    let folder = with_run();
+    let eval = |run: &str| gpn(folder, &["eval", run, "--data", "data", "--tasks", "2", "--queries", "2"]);
+    // A stopped run is one whose last checkpoint and models are not there.
+    for (run, tasks) in [("halfway", "validation.tasks=4"), ("blind", "validation.tasks=0")] {
+        let settings = [&SETTINGS[..10], &["--set", tasks, "--set", "validation.every=8"]].concat();
+        success(folder, &[&["train", "--data", "data", "--out", run], &settings[..]].concat());
+        for name in checkpoints(folder, run, "0000000040") {
+            fs::remove_file(folder.join(run).join("checkpoints").join(name)).unwrap();
+        }
+        fs::remove_file(folder.join(run).join("model.safetensors")).unwrap();
+    }
+    let output = eval("halfway");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("halfway: its training is not finished; the best model so far"));
+    let output = eval("blind");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let expected =
+        "blind: its training is not finished; its newest checkpoint is evaluated, after episode 36 of 40";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    let message = failure(folder, &["classes", "halfway"]);
+    assert!(
+        message.contains(
+            "halfway: its training is not finished; go on with `gpn train --resume halfway`, or name its best"
+        ),
+        "{message}"
+    );
+    fs::remove_dir_all(folder.join("blind/checkpoints")).unwrap();
+    assert!(
+        failure(folder, &["eval", "blind", "--data", "data"]).contains("blind: it has no checkpoint yet")
+    );
+}
+
+#[test]
+fn a_short_run_leaves_metrics() {
+    let folder = with_run();
+    let short = ["--episodes", "3", "--set", "validation.tasks=0", "--set", "memory.samples=2"];
+    success(folder, &[&["train", "--data", "data", "--out", "short"], &short[..]].concat());
+    let lines = metrics(folder, "short");
+    assert_eq!((lines.len(), &lines[0]["episode"]), (1, &serde_json::json!(3)));
+    assert!(lines[0]["auxiliary_loss"].is_f64() || lines[0]["loss"].is_f64(), "{lines:?}");
+}
+
+#[test]
+fn evaluation_of_nothing_is_refused_and_warnings_are_counted() {
+    let folder = with_run();
+    let output = gpn(folder, &["eval", "whole", "--data", "data", "--tasks", "0"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("give a whole number of at least 1"), "{}", stderr(&output));
+    let output = gpn(folder, &["eval", "whole", "--data", "data", "--tasks", "1", "--queries", "20"]);
+    let message = stderr(&output);
+    assert_eq!((output.status.code(), message.matches("warning:").count()), (Some(0), 1), "{message}");
+    assert!(
+        message.contains("classes have fewer than the 21 samples") && message.contains(" more"),
+        "{message}"
+    );
 }

@@ -112,8 +112,8 @@ impl Manifest {
         if stated == Some(false) {
             return Err(malformed("it has changed since it was built; build the benchmark anew".into()));
         }
-        let manifest: Self =
-            toml::from_str(&text).map_err(|error| malformed(gpn_taxonomy::plain_words(&error.to_string())))?;
+        let manifest: Self = toml::from_str(&text)
+            .map_err(|error| malformed(gpn_taxonomy::plain_words(&error.to_string())))?;
         if manifest.format != FORMAT {
             return Err(malformed(format!(
                 "layout version {} is not version {FORMAT}, which this program reads; build the benchmark anew",

@@ -46,7 +46,8 @@ pub(crate) fn config() -> Config {
     config
 }
 
-/// Trains in `folder`, stopping after each of the given episodes and going on anew; returns the model's bytes.
+/// Trains in `folder`, stopping after each of the given episodes and going on anew; returns the bytes of the last model and of
+/// the best one, with its name.
 fn trained(folder: &Path, stops: &[u64]) -> Vec<u8> {
     let mut stops = stops.to_vec();
     stops.push(u64::MAX);
@@ -62,10 +63,27 @@ fn trained(folder: &Path, stops: &[u64]) -> Vec<u8> {
             trainer.save_model(&path).unwrap();
             let read = TrainedModel::read(&path, &Device::cpu()).unwrap();
             assert!(read.info == trainer.info() && &read.memory == trainer.memory());
-            return std::fs::read(path).unwrap();
+            let best = best_models(folder).pop().unwrap();
+            return [
+                std::fs::read(path).unwrap(),
+                best.as_bytes().to_vec(),
+                std::fs::read(folder.join(best)).unwrap(),
+            ]
+            .concat();
         }
     }
     panic!("the run did not end");
+}
+
+/// The names of the best models so far, oldest first.
+fn best_models(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("best-"))
+        .collect();
+    names.sort();
+    names
 }
 
 #[test]
@@ -89,6 +107,7 @@ fn old_checkpoints_are_removed() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.starts_with(|first: char| first.is_ascii_digit()))
         .count();
-    assert!(scratch.path().join("best.safetensors").is_file());
+    assert!(best_models(scratch.path()).len() <= config().train.keep_checkpoints);
+    assert!(!best_models(scratch.path()).is_empty());
     assert_eq!(kept, config().train.keep_checkpoints);
 }
