@@ -13,7 +13,7 @@ use crate::beside::{
 
 /// A part that nobody locks is removed when it is this old. A writer locks its part right after it made it, so that age
 /// is needed for this moment alone.
-const STALE: Duration = Duration::from_secs(600);
+const STALE: Duration = Duration::from_mins(10);
 
 /// Writes a file so that it is the old one or the new one, never anything between. See [`AtomicFile`].
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
@@ -163,7 +163,7 @@ mod tests {
         let path = folder.path().join("a");
         write(&path, "old").unwrap();
         let mut file = AtomicFile::create(&path).unwrap();
-        file.write_all(&[b'x'; 1 << 20]).unwrap();
+        file.write_all(&vec![b'x'; 1 << 20]).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(names(folder.path()).len(), 2);
         drop(file);
@@ -189,7 +189,7 @@ mod tests {
     fn parts_of_killed_writers_are_removed_and_those_of_living_ones_stay() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        let long_ago = SystemTime::now() - Duration::from_secs(7200);
+        let long_ago = SystemTime::now() - Duration::from_hours(2);
         for name in [".a.killed.partial", ".a.young.partial", ".a.b.other.partial"] {
             let part = File::create(folder.path().join(name)).unwrap();
             if name != ".a.young.partial" {

@@ -154,7 +154,7 @@ fn host_name() -> Option<String> {
         .iter()
         .find_map(|file| std::fs::read_to_string(file).ok())
         .or_else(|| std::env::var("COMPUTERNAME").or_else(|_| std::env::var("HOSTNAME")).ok())?;
-    let name: String = told.trim().chars().filter(|letter| letter.is_ascii_graphic()).collect();
+    let name: String = told.trim().chars().filter(char::is_ascii_graphic).collect();
     (!name.is_empty()).then_some(name)
 }
 

@@ -131,7 +131,7 @@ impl Checkpoints {
             }
             let mut warnings = Vec::with_capacity(damaged.len());
             for (path, reason) in &damaged {
-                warnings.push(format!("{reason}; {}", self.put_aside(path, episode)?));
+                warnings.push(format!("{reason}; {}", put_aside(path, episode)?));
             }
             return Ok(Resumed { position: Some(info.position), warnings });
         }
@@ -142,20 +142,6 @@ impl Checkpoints {
                 reason: format!("no checkpoint of the run is sound, start it anew; the newest: {reason}"),
             }),
         }
-    }
-
-    /// Renames a damaged checkpoint: it must not count among those kept. Says so.
-    fn put_aside(&self, path: &Path, episode: u64) -> Result<String, TrainError> {
-        let aside = path.with_extension(format!("{EXTENSION}.damaged"));
-        std::fs::rename(path, &aside).map_err(|source| TrainError::Io {
-            action: "rename",
-            path: path.to_owned(),
-            source,
-        })?;
-        let name = aside.file_name().unwrap_or_default().display();
-        Ok(format!(
-            "it is now called {name}, and the run goes on from the checkpoint before, episode {episode}"
-        ))
     }
 
     fn path(&self, episode: u64) -> PathBuf {
@@ -188,6 +174,18 @@ fn read(path: &Path) -> Result<(Weights, CheckpointInfo), TrainError> {
     let metadata = weights.metadata().ok_or_else(|| malformed("it is no checkpoint of a run".into()))?;
     let info = serde_json::from_str(metadata).map_err(|error| malformed(error.to_string()))?;
     Ok((weights, info))
+}
+
+/// Renames a damaged checkpoint: it must not count among those kept. Says so.
+fn put_aside(path: &Path, episode: u64) -> Result<String, TrainError> {
+    let aside = path.with_extension(format!("{EXTENSION}.damaged"));
+    std::fs::rename(path, &aside).map_err(|source| TrainError::Io {
+        action: "rename",
+        path: path.to_owned(),
+        source,
+    })?;
+    let name = aside.file_name().unwrap_or_default().display();
+    Ok(format!("it is now called {name}, and the run goes on from the checkpoint before, episode {episode}"))
 }
 
 /// Whether a file was read but is not what was written.
