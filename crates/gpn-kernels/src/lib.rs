@@ -72,4 +72,4 @@ mod winograd;
 pub use error::KernelError;
 pub use network::{Architecture, EXACT_BATCH, Mode, Network, TensorInfo};
 pub use peak::measured_peak_gflops;
-pub use simd::{Simd, simd_name};
+pub use simd::{Simd, rounding, simd_name};

@@ -79,6 +79,12 @@ impl Embedder {
         self.engine.set_exact_batch(images);
     }
 
+    /// How results are rounded: `fused` on any processor with fused instructions, `portable` on others, `burn` or the name of
+    /// a device otherwise. Where it is the same, so are the bits, but for `burn` and devices of different make.
+    pub fn rounding(&self) -> &'static str {
+        self.engine.rounding()
+    }
+
     /// The backbone and its settings.
     pub fn config(&self) -> &BackboneConfig {
         &self.config

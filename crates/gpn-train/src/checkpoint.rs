@@ -41,6 +41,8 @@ pub struct Position {
 struct CheckpointInfo {
     /// Fingerprint of the settings that it was made with.
     settings: String,
+    /// How the run rounded, see [`Embedder::rounding`](gpn_model::Embedder::rounding).
+    rounding: String,
     position: Position,
 }
 
@@ -85,7 +87,11 @@ impl Checkpoints {
         let shape = [memory.classes(), memory.dim];
         let parameters = network.state();
         let tensors = parameters.iter().chain(moments.iter()).chain([memory_tensor(memory, &shape)]);
-        let info = CheckpointInfo { settings: self.settings.clone(), position: position.clone() };
+        let info = CheckpointInfo {
+            settings: self.settings.clone(),
+            rounding: network.embedder.rounding().to_owned(),
+            position: position.clone(),
+        };
         // invariant: a position is plain numbers, which always serialise.
         let metadata = serde_json::to_string(&info).unwrap();
         save_weights(&self.path(position.episode), tensors, Some(&metadata))?;
@@ -132,6 +138,15 @@ impl Checkpoints {
             let mut warnings = Vec::with_capacity(damaged.len());
             for (path, reason) in &damaged {
                 warnings.push(format!("{reason}; {}", put_aside(path, episode)?));
+            }
+            let here = network.embedder.rounding();
+            if info.rounding != here {
+                warnings.push(format!(
+                    "{}: it was computed with {} rounding, and here it is {here}: the run goes on, but not to the very model \
+                     that it would have become there",
+                    path.display(),
+                    info.rounding
+                ));
             }
             return Ok(Resumed { position: Some(info.position), warnings });
         }

@@ -74,3 +74,22 @@ fn killed_half_way(folder: &Path, simd: &str, arguments: &[&str]) -> bool {
     child.wait().unwrap();
     !folder.join("moved/model.safetensors").exists()
 }
+
+#[test]
+fn a_run_that_goes_on_with_other_rounding_warns() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    success(folder, &["data", "build", "--source", "synthetic", "--images-per-leaf", "4", "--out", "data"]);
+    let few =
+        ["--set", "train.episodes=2", "--set", "validation.tasks=0", "--set", "train.auxiliary_batch=4"];
+    run(folder, "portable", 2, &[&["train", "--data", "data", "--out", "run"], &few[..]].concat());
+    let resume = |simd: &str, episodes: &str| {
+        let mut command = command(folder, &["train", "--resume", "run", "--episodes", episodes]);
+        stderr(&command.env("GPN_SIMD", simd).output().unwrap())
+    };
+    assert!(!resume("portable", "3").contains("rounding"));
+    let sets = gpn_kernels::Simd::available();
+    let Some(fused) = sets.iter().find(|simd| simd.is_fused()) else { return };
+    let message = resume(fused.name(), "4");
+    assert_eq!(message.matches("portable rounding, and here it is fused").count(), 1, "{message}");
+}

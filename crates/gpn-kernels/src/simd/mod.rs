@@ -221,6 +221,12 @@ fn has_fused_instruction() -> bool {
     return cfg!(target_arch = "aarch64");
 }
 
+/// How results are rounded with the chosen instruction set: `fused` on all processors that compute the same bits,
+/// otherwise `portable`.
+pub fn rounding() -> &'static str {
+    if Simd::chosen().is_fused() { "fused" } else { "portable" }
+}
+
 /// Name of the instruction set that new networks and the functions of [`crate::linear`] use.
 pub fn simd_name() -> &'static str {
     Simd::chosen().name()

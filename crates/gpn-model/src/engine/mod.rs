@@ -48,6 +48,11 @@ pub(crate) trait Engine: Send {
     /// Names and shapes of the batch-norm buffers.
     fn buffers(&self) -> Vec<TensorInfo>;
 
+    /// How it rounds: engines that say the same compute the same bits.
+    fn rounding(&self) -> &'static str {
+        gpn_kernels::rounding()
+    }
+
     /// Sets how many samples the largest batch has that is rounded as PyTorch rounds it, where it can be.
     fn set_exact_batch(&mut self, _samples: usize) {}
 
@@ -96,7 +101,7 @@ pub(crate) fn build(
         return Err(ModelError::NoKernels { backbone: config.name(), device: device.kind().name() });
     }
     #[cfg(feature = "burn")]
-    return Ok(burn::build(config, input, device.burn()));
+    return Ok(burn::build(config, input, device));
     #[cfg(not(feature = "burn"))]
     Err(ModelError::BackboneNotBuilt { backbone: config.name() })
 }

@@ -20,6 +20,7 @@ use gpn_kernels::EXACT_BATCH;
 use super::Engine;
 use super::identity::IdentityEngine;
 use crate::backbone::{BackboneConfig, InputShape, Mode};
+use crate::device::DeviceKind;
 use crate::error::{ModelError, Result};
 use crate::tensors::{TensorInfo, TensorList, tensor_info};
 
@@ -42,8 +43,12 @@ pub(super) struct Pass {
 }
 
 /// The engine of a backbone on a device.
-pub(super) fn build(config: &BackboneConfig, input: InputShape, device: &Device) -> Box<dyn Engine> {
-    let train = device.clone().autodiff();
+pub(super) fn build(
+    config: &BackboneConfig,
+    input: InputShape,
+    device: &crate::device::Device,
+) -> Box<dyn Engine> {
+    let train = device.burn().clone().autodiff();
     match config {
         BackboneConfig::ResNet(config) => Box::new(BurnEngine::new(config.init(&train), input, device)),
         BackboneConfig::Conv4(config) => Box::new(BurnEngine::new(config.init(&train), input, device)),
@@ -61,6 +66,7 @@ struct BurnEngine<M> {
     input: InputShape,
     /// Without autodiff.
     device: Device,
+    rounding: &'static str,
     /// Samples in the largest batch that is rounded as PyTorch rounds it; only the CPU can.
     exact_batch: usize,
     /// Embeddings of the last forward pass, which hold its graph.
@@ -68,8 +74,11 @@ struct BurnEngine<M> {
 }
 
 impl<M: Backbone> BurnEngine<M> {
-    fn new(module: M, input: InputShape, device: &Device) -> Self {
-        let mut engine = Self { module, input, device: device.clone(), exact_batch: 0, embeddings: None };
+    fn new(module: M, input: InputShape, device: &crate::device::Device) -> Self {
+        // On the processor burn rounds as the instruction set of its own choice does.
+        let rounding = if device.kind() == DeviceKind::Cpu { "burn" } else { device.kind().name() };
+        let device = device.burn().clone();
+        let mut engine = Self { module, input, device, rounding, exact_batch: 0, embeddings: None };
         engine.set_exact_batch(EXACT_BATCH);
         engine
     }
@@ -101,6 +110,10 @@ impl<M: Backbone> Engine for BurnEngine<M> {
 
     fn buffers(&self) -> Vec<TensorInfo> {
         self.infos(true)
+    }
+
+    fn rounding(&self) -> &'static str {
+        self.rounding
     }
 
     fn set_exact_batch(&mut self, samples: usize) {
