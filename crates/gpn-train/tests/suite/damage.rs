@@ -195,7 +195,7 @@ fn a_truncated_config_is_not_believed() {
         host: Host::here(),
     };
     let config = Config::default().with_setting("train.seed=7").unwrap();
-    drop(RunDirectory::create(&run, &config, &origin).unwrap());
+    drop(RunDirectory::create(&run, &config, &origin, false).unwrap());
     assert_eq!(RunDirectory::open(&run).unwrap().1, config);
     let path = run.join("config.toml");
     let text = std::fs::read_to_string(&path).unwrap();
