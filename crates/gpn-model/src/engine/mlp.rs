@@ -32,7 +32,9 @@ impl MlpEngine {
         let layers = self.lengths.windows(2).zip(parameters.values().as_chunks::<2>().0);
         for (index, (lengths, [weight, bias])) in layers.enumerate() {
             if index > 0 {
-                x.iter_mut().for_each(|value| *value = value.max(0.0));
+                for value in &mut x {
+                    *value = value.max(0.0);
+                }
             }
             let mut out = vec![0.0; n * lengths[1]];
             linear::forward(&x, weight, Some(bias), lengths[0], &mut out)?;

@@ -115,7 +115,9 @@ fn mlp_gradients_are_those_of_the_definition() {
                         |o: usize| weight[o * x.len()..(o + 1) * x.len()].iter().zip(&x).map(|(w, x)| w * x);
                     x = (0..bias.len()).map(|o| bias[o] + row(o).sum::<f64>()).collect();
                     if layer == 0 {
-                        x.iter_mut().for_each(|value| *value = value.max(0.0));
+                        for value in &mut x {
+                            *value = value.max(0.0);
+                        }
                     }
                 }
                 x
