@@ -35,7 +35,8 @@ impl Output<'_> {
             Self::ThroughRelu(e) => e.map,
             Self::ThroughPool(e) => e.map,
             Self::BiasRelu(e) => e.map,
-            Self::ToImages(e) => e.map,
+            // An image stores its channels without padding; its gradient is computed with it.
+            Self::ToImages(e) => Map { c: padded_channels(e.map.c), ..e.map },
         }
     }
 
