@@ -1,6 +1,8 @@
 //! Writes a picture of the built-in data set: `contact_sheet OUT.png [SAMPLES [BLOCKS [SIZE]]]`.
 
 use std::error::Error;
+use std::fs::File;
+use std::io::BufWriter;
 
 use gpn_data::synthetic::{SyntheticConfig, contact_sheet};
 
@@ -11,7 +13,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (samples, blocks) = (number(10)?, number(3)?);
     let config = SyntheticConfig { size: number(32)?, ..SyntheticConfig::default() };
     let sheet = contact_sheet(&config, samples, blocks)?;
-    image::save_buffer(&out, &sheet.pixels, sheet.width, sheet.height, image::ColorType::Rgb8)?;
+    let mut encoder = png::Encoder::new(BufWriter::new(File::create(&out)?), sheet.width, sheet.height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.write_header()?.write_image_data(&sheet.pixels)?;
     println!("{out}: {}x{} pixels", sheet.width, sheet.height);
     Ok(())
 }

@@ -1,14 +1,15 @@
 //! Small valid data sets, written by code.
 #![allow(dead_code, reason = "each test binary uses a part of these")]
 
+use std::fmt::Write as _;
 use std::fs;
-use std::io::{Cursor, Write};
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flate2::Compression;
+use flate2::read::DeflateDecoder;
 use flate2::write::{DeflateEncoder, GzEncoder};
-use image::ImageFormat;
+use flate2::{Compression, CrcReader};
 use parquet::data_type::{ByteArray, ByteArrayType, FloatType};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -17,23 +18,103 @@ use parquet::schema::parser::parse_message_type;
 /// A bundle of files by name.
 pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
-/// An image of one colour with a darker corner, encoded.
-pub(crate) fn image(format: ImageFormat, width: u32, height: u32, colour: [u8; 3]) -> Vec<u8> {
-    let pixels = image::RgbImage::from_fn(width, height, |x, y| {
-        let corner = x < width / 2 && y < height / 2;
-        image::Rgb(colour.map(|c| if corner { c / 2 } else { c }))
-    });
-    let mut bytes = Cursor::new(Vec::new());
-    pixels.write_to(&mut bytes, format).unwrap();
-    bytes.into_inner()
-}
+/// Sides of all images made here.
+const SIDE: usize = 16;
 
-pub(crate) fn jpeg(colour: [u8; 3]) -> Vec<u8> {
-    image(ImageFormat::Jpeg, 16, 16, colour)
+/// The pixels of an image of one colour with a darker corner.
+fn pixels(colour: [u8; 3]) -> impl DoubleEndedIterator<Item = [u8; 3]> {
+    (0..SIDE * SIDE).map(move |at| {
+        let corner = at % SIDE < SIDE / 2 && at / SIDE < SIDE / 2;
+        if corner { colour.map(|c| c / 2) } else { colour }
+    })
 }
 
 pub(crate) fn png(colour: [u8; 3]) -> Vec<u8> {
-    image(ImageFormat::Png, 16, 16, colour)
+    let data: Vec<u8> = pixels(colour).flatten().collect();
+    png_of(SIDE as u32, SIDE as u32, &data)
+}
+
+/// A PNG of any size from its RGB pixels.
+pub(crate) fn png_of(width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.write_header().unwrap().write_image_data(pixels).unwrap();
+    bytes
+}
+
+pub(crate) fn gif(colour: [u8; 3]) -> Vec<u8> {
+    let palette = [colour, colour.map(|c| c / 2)].concat();
+    let indices: Vec<u8> = pixels(colour).map(|pixel| u8::from(pixel != colour)).collect();
+    let mut bytes = Vec::new();
+    let side = SIDE as u16;
+    let mut encoder = gif::Encoder::new(&mut bytes, side, side, &palette).unwrap();
+    encoder.write_frame(&gif::Frame::from_indexed_pixels(side, side, indices, None)).unwrap();
+    drop(encoder);
+    bytes
+}
+
+pub(crate) fn webp(colour: [u8; 3]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let data: Vec<u8> = pixels(colour).flatten().collect();
+    let encoder = image_webp::WebPEncoder::new(&mut bytes);
+    encoder.encode(&data, SIDE as u32, SIDE as u32, image_webp::ColorType::Rgb8).unwrap();
+    bytes
+}
+
+pub(crate) fn bmp(colour: [u8; 3]) -> Vec<u8> {
+    let mut bytes = b"BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x10\0\0\0\x10\0\0\0\x01\0\x18\0".to_vec();
+    bytes.resize(0x36, 0);
+    let rows: Vec<[u8; 3]> = pixels(colour).collect();
+    bytes.extend(rows.chunks(SIDE).rev().flatten().flat_map(|&[r, g, b]| [b, g, r]));
+    bytes
+}
+
+/// The image as a JPEG of four even blocks: each holds nothing but its mean.
+pub(crate) fn jpeg(colour: [u8; 3]) -> Vec<u8> {
+    let mut bytes = vec![0xff, 0xd8];
+    let mut segment = |marker: u8, body: &[u8]| {
+        bytes.extend([0xff, marker, 0, body.len() as u8 + 2]);
+        bytes.extend(body);
+    };
+    segment(0xe0, b"JFIF\0\x01\x01\0\0\x01\0\x01\0\0");
+    // A mean is coded in steps of 4 / 8 of a grey level.
+    segment(0xdb, &[&[0][..], &[4; 64]].concat());
+    segment(0xc0, &[8, 0, SIDE as u8, 0, SIDE as u8, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]);
+    // Means: the sizes 0 to 11 have codes of four bits. All else: one code, the end of the block.
+    segment(0xc4, &[&[0, 0, 0, 0, 12][..], &[0; 12], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]].concat());
+    segment(0xc4, &[&[0x10, 1][..], &[0; 15], &[0]].concat());
+    segment(0xda, &[3, 1, 0, 2, 0, 3, 0, 0, 63, 0]);
+    let (mut bits, mut before) = (String::new(), [0; 3]);
+    for block in [colour.map(|c| c / 2), colour, colour, colour] {
+        let [r, g, b] = block.map(f64::from);
+        let mean = [
+            0.299 * r + 0.587 * g + 0.114 * b - 128.0,
+            -0.1687 * r - 0.3313 * g + 0.5 * b,
+            0.5 * r - 0.4187 * g - 0.0813 * b,
+        ];
+        for (now, before) in mean.map(|mean| (mean * 2.0).round() as i32).into_iter().zip(&mut before) {
+            let change = now - *before;
+            let size = (32 - change.abs().leading_zeros()) as usize;
+            write!(bits, "{size:04b}").unwrap();
+            if size > 0 {
+                let value = if change < 0 { change + (1 << size) - 1 } else { change };
+                write!(bits, "{value:0size$b}").unwrap();
+            }
+            bits.push('0');
+            *before = now;
+        }
+    }
+    bits += &"1".repeat(7 - (bits.len() + 7) % 8);
+    for byte in bits.as_bytes().chunks(8) {
+        let byte = byte.iter().fold(0, |byte, &bit| byte << 1 | (bit & 1));
+        bytes.push(byte);
+        if byte == 0xff {
+            bytes.push(0);
+        }
+    }
+    bytes.extend([0xff, 0xd9]);
+    bytes
 }
 
 /// Two classes of three images in the layout of Tiny-ImageNet.
@@ -88,6 +169,17 @@ pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// CRC-32 of what a zip entry holds.
+fn content_crc(stored: &[u8], method: u16) -> u32 {
+    let mut crc = CrcReader::new(if method == 8 {
+        Box::new(DeflateDecoder::new(stored)) as Box<dyn Read>
+    } else {
+        Box::new(stored)
+    });
+    std::io::copy(&mut crc, &mut std::io::sink()).unwrap();
+    crc.crc().sum()
+}
+
 /// A zip of entries given as (name, size to claim, bytes to store, method).
 pub(crate) fn raw_zip(entries: &[(&[u8], u32, &[u8], u16)]) -> Vec<u8> {
     let (mut bytes, mut central) = (Vec::new(), Vec::new());
@@ -96,7 +188,7 @@ pub(crate) fn raw_zip(entries: &[(&[u8], u32, &[u8], u16)]) -> Vec<u8> {
         for word in [20, 0, *method, 0, 0] {
             shared.extend(word.to_le_bytes());
         }
-        for number in [0, stored.len() as u32, *size] {
+        for number in [content_crc(stored, *method), stored.len() as u32, *size] {
             shared.extend(number.to_le_bytes());
         }
         shared.extend((name.len() as u16).to_le_bytes());

@@ -1,26 +1,29 @@
 //! Encoded images to RGB pixels.
 //!
-//! Baseline JPEG is decoded by [`jpeg`], pixel by pixel as libjpeg does it; other JPEG (progressive, CMYK, damaged in
-//! part) goes to `zune-jpeg`; PNG, WebP, BMP and GIF (its first frame) go through the `image` crate.
+//! JPEG is decoded by [`jpeg`], pixel by pixel as libjpeg does it; what that declines (rare kinds, damage) goes to
+//! `zune-jpeg`. PNG, GIF (its first frame) and WebP have a crate each, BMP is read by [`bmp`].
 //! Whatever the file holds (grey, palette, CMYK, YCCK, 16 bits), RGB with 8 bits comes out. Transparency is
 //! dropped, not blended: the stored colours count, as with Pillow's `convert("RGB")`. The orientation noted
 //! in Exif data is applied.
 
-use std::io::Cursor;
+mod bmp;
+mod gif;
+mod orientation;
+mod png;
+mod webp;
 
-use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
+use self::orientation::Orientation;
 use super::jpeg;
 use crate::DataError;
 
 /// Images with more pixels are refused before memory is taken.
 pub const MAX_PIXELS: u64 = 100_000_000;
-/// Most bytes the decoders of `image` may take: 100 megapixels of four channels, and scratch space.
+/// Most bytes a decoder may take: 100 megapixels of four channels, and scratch space.
 const MAX_ALLOCATION: u64 = 512 << 20;
 /// Most pixels that a file of some bytes can hold, as (for any file, for each byte). A byte of JPEG holds 512
 /// at most (one bit per 8x8 block); a byte of PNG holds 8256 (deflate at its best, one bit per pixel).
@@ -109,18 +112,26 @@ fn decode_jpeg(bytes: &[u8]) -> Result<RgbImage, String> {
     }
 }
 
+/// What a decoder of one format makes of a file.
+struct Decoded {
+    width: u32,
+    height: u32,
+    /// RGB, `[height, width, 3]`, as they stand in the file.
+    pixels: Vec<u8>,
+    /// The Exif data of the file.
+    exif: Option<Vec<u8>>,
+}
+
 /// Turns decoded pixels as Exif data tells.
 fn upright(width: u32, height: u32, pixels: Vec<u8>, exif: Option<&[u8]>) -> Result<RgbImage, String> {
-    const OTHER_SIZE: &str = "the decoder gave another size";
-    match exif.and_then(Orientation::from_exif_chunk) {
-        None | Some(Orientation::NoTransforms) => {
-            RgbImage::new(width, height, pixels).ok_or(OTHER_SIZE.into())
-        }
+    let image = RgbImage::new(width, height, pixels).ok_or("the decoder gave another size")?;
+    Ok(match exif.and_then(Orientation::of_exif) {
+        None => image,
         Some(orientation) => {
-            let image = image::RgbImage::from_raw(width, height, pixels).ok_or(OTHER_SIZE)?;
-            Ok(oriented(image.into(), orientation))
+            let (width, height, pixels) = orientation.apply(width, height, image.pixels);
+            RgbImage { width, height, pixels }
         }
-    }
+    })
 }
 
 fn decode_other_jpeg(bytes: &[u8]) -> Result<RgbImage, String> {
@@ -156,32 +167,14 @@ fn has_end_marker(bytes: &[u8]) -> bool {
 }
 
 fn decode_other(bytes: &[u8]) -> Result<RgbImage, String> {
-    let Ok(format @ (ImageFormat::Png | ImageFormat::WebP | ImageFormat::Bmp | ImageFormat::Gif)) =
-        image::guess_format(bytes)
-    else {
-        return Err("its content is none of JPEG, PNG, WebP, BMP, GIF".into());
+    let Decoded { width, height, pixels, exif } = match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => png::decode(bytes)?,
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => gif::decode(bytes)?,
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => webp::decode(bytes)?,
+        [b'B', b'M', ..] => bmp::decode(bytes)?,
+        _ => return Err("its content is none of JPEG, PNG, WebP, BMP, GIF".into()),
     };
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_ALLOCATION);
-    reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(|e| e.to_string())?;
-    let (width, height) = decoder.dimensions();
-    check_size(u64::from(width), u64::from(height), bytes.len(), OTHER_PIXELS)?;
-    if decoder.total_bytes() > MAX_ALLOCATION {
-        return Err(format!("its {} bytes of pixels are more than {MAX_ALLOCATION}", decoder.total_bytes()));
-    }
-    // Exif data is an extra: an image is not broken because its orientation cannot be read.
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let image = DynamicImage::from_decoder(decoder).map_err(|e| e.to_string())?;
-    Ok(oriented(image, orientation))
-}
-
-fn oriented(mut image: DynamicImage, orientation: Orientation) -> RgbImage {
-    image.apply_orientation(orientation);
-    let image = image.into_rgb8();
-    let (width, height) = image.dimensions();
-    RgbImage { width, height, pixels: image.into_raw() }
+    upright(width, height, pixels, exif.as_deref())
 }
 
 #[cfg(test)]
