@@ -248,6 +248,22 @@ fn broken_images_are_named_and_left_out() {
 }
 
 #[test]
+fn an_image_too_thin_for_a_square_is_named_and_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = image_folder(&folder.path().join("images"), 9);
+    fs::write(images.join("cat/4.png"), made::png_of(1, 20_000, &vec![7; 60_000])).unwrap();
+    let source = source(SourceKind::ImageFolder, &images);
+    let report = build_from(&*source, &graph(&EDGES), &train_on_all(), &folder.path().join("bench")).unwrap();
+    assert_eq!((report.manifest.counts.samples, report.manifest.counts.broken), (44, 1));
+    assert!(report.broken[0].starts_with("cat/4.png: broken image: "), "{:?}", report.broken);
+
+    let strict = BuildConfig { strict: true, ..train_on_all() };
+    let out = folder.path().join("strict");
+    let error = build_from(&*source, &graph(&EDGES), &strict, &out).unwrap_err().to_string();
+    assert!(error.starts_with("cat/4.png: broken image: "), "{error}");
+}
+
+#[test]
 fn a_benchmark_is_replaced_only_when_told_and_only_by_a_complete_one() {
     let folder = tempfile::tempdir().unwrap();
     let source = source(SourceKind::ImageFolder, &image_folder(&folder.path().join("images"), 9));

@@ -104,6 +104,39 @@ fn broken_images_are_reported_by_name_and_leave_the_others_readable() {
 }
 
 #[test]
+fn a_zip_entry_that_differs_from_its_crc_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zip");
+    // The last bytes of a PNG are none that its decoder looks at: only the archive can tell.
+    let padded = [made::png([5, 5, 5]), b"padding".to_vec()].concat();
+    let files = ["a/1.png", "a/2.png", "a/3.png"].map(|name| (name.to_owned(), padded.clone()));
+    let mut zip = made::zip(&files.to_vec());
+    let at = zip.windows(7).position(|bytes| bytes == b"padding").unwrap();
+    zip[at] ^= 1;
+    let crc = zip.windows(7).rposition(|bytes| bytes == b"a/2.png").unwrap() - 46 + 16;
+    zip[crc] ^= 1;
+    fs::write(&path, zip).unwrap();
+    let source = open(SourceKind::ImageFolder, &path);
+    for (index, file) in ["a/1.png", "a/2.png"].iter().enumerate() {
+        let error = source.image(index).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{file}: broken image: its CRC-32 is ")), "{error}");
+    }
+    assert!(source.image(2).is_ok());
+
+    let arrays = vec![
+        ("x.npy".to_owned(), made::npy("<f4", "(1, 2)", &made::floats(&[1.0, 2.0]))),
+        ("y.npy".to_owned(), made::npy("<i8", "(1,)", &[1, 0, 0, 0, 0, 0, 0, 0])),
+    ];
+    let mut npz = made::zip(&arrays);
+    let value = npz.windows(4).position(|bytes| bytes == 2.0_f32.to_le_bytes()).unwrap();
+    npz[value] ^= 1;
+    let path = folder.path().join("x.npz");
+    fs::write(&path, npz).unwrap();
+    let error = error(SourceKind::Embeddings, &path);
+    assert!(error.contains("x.npz: x.npy: its CRC-32 is "), "{error}");
+}
+
+#[test]
 fn cifar100_brings_its_taxonomy() {
     let folder = tempfile::tempdir().unwrap();
     let content = made::cifar100();

@@ -11,7 +11,7 @@ use crate::error::DataError;
 use crate::format::element::Element;
 use crate::format::npy::RowWriter;
 use crate::source::{SampleKind, Source};
-use crate::transform::{EvalTransform, ImageView};
+use crate::transform::{EvalTransform, ImageView, TransformError};
 
 /// Samples read between two writes: bounds the memory of a build. So few that they are still in cache when written.
 const CHUNK: usize = 128;
@@ -79,9 +79,16 @@ fn pack_images(
             .map_init(
                 || EvalTransform::whole(size),
                 |square, (offset, out)| {
+                    let square = square.as_mut().map_err(|error| error.clone())?;
                     let image = source.image(start + offset)?;
-                    let view = ImageView::new(image.width(), image.height(), image.pixels())?;
-                    Ok(square.as_mut().map_err(|error| error.clone())?.apply(view, out)?)
+                    // An image that cannot be made a square (one of 1x5000 pixels, say) is as good as a broken one.
+                    let unfit = |error: TransformError| DataError::BrokenImage {
+                        file: source.samples()[start + offset].file.clone(),
+                        reason: error.to_string(),
+                    };
+                    let view =
+                        ImageView::new(image.width(), image.height(), image.pixels()).map_err(unfit)?;
+                    square.apply(view, out).map_err(unfit)
                 },
             )
             .collect()

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flate2::Crc;
 use flate2::read::MultiGzDecoder;
 use memmap2::Mmap;
 
@@ -57,6 +58,8 @@ pub(super) struct Place {
     pub(super) stored: usize,
     /// Size after inflating, where the entry is deflated.
     pub(super) inflated: Option<u64>,
+    /// CRC-32 of the content, where the archive tells it.
+    pub(super) crc: Option<u32>,
 }
 
 impl Archive {
@@ -123,12 +126,28 @@ impl Archive {
                 let place = places[index];
                 // invariant: the index readers hand out only places inside the map
                 let stored = &map[place.start..place.start + place.stored];
-                match place.inflated {
-                    None => Ok(Cow::Borrowed(stored)),
-                    Some(size) => zip_index::inflate(stored, size, &self.label(index)).map(Cow::Owned),
-                }
+                let content = match place.inflated {
+                    None => Cow::Borrowed(stored),
+                    Some(size) => Cow::Owned(zip_index::inflate(stored, size, &self.label(index))?),
+                };
+                self.check_crc(index, place, &content)?;
+                Ok(content)
             }
         }
+    }
+
+    fn check_crc(&self, index: usize, place: Place, content: &[u8]) -> Result<(), DataError> {
+        let Some(expected) = place.crc else { return Ok(()) };
+        let mut crc = Crc::new();
+        crc.update(content);
+        if crc.sum() == expected {
+            return Ok(());
+        }
+        let reason = format!(
+            "its CRC-32 is {:08x}, the archive says {expected:08x}; the file is damaged, fetch it again",
+            crc.sum()
+        );
+        Err(DataError::malformed(self.label(index), reason))
     }
 
     /// File `index` for reading again and again: mapped where it is stored as it is, else inflated once.
@@ -136,7 +155,8 @@ impl Archive {
         match &self.store {
             Store::Directory => Held::file(&self.path.join(&self.names[index])),
             Store::Mapped { map, places } if places[index].inflated.is_none() => {
-                let Place { start, stored, .. } = places[index];
+                let place @ Place { start, stored, .. } = places[index];
+                self.check_crc(index, place, &map[start..start + stored])?;
                 Ok(Held::Mapped { map: Arc::clone(map), range: start..start + stored })
             }
             Store::Mapped { .. } => Ok(Held::Owned(self.read(index)?.into_owned())),

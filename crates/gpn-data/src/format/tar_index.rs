@@ -32,7 +32,8 @@ pub(super) fn index(bytes: &[u8], path: &Path) -> Result<Vec<(String, Place)>, D
             continue;
         }
         let Some(name) = clean_name(&entry.path_bytes(), path)? else { continue };
-        entries.push((name, Place { start: start as usize, stored: size as usize, inflated: None }));
+        let place = Place { start: start as usize, stored: size as usize, inflated: None, crc: None };
+        entries.push((name, place));
     }
     // A download that breaks off between two entries can only be told by the missing end mark.
     let mark = (end as usize).next_multiple_of(BLOCK);

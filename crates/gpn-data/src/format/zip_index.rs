@@ -89,7 +89,7 @@ impl Reader<'_> {
             let record = self.signed(at, CENTRAL_SIZE as u64, CENTRAL)?;
             let [name_len, extra_len, comment_len] =
                 [28, 30, 32].map(|offset| u64::from(u16_at(record, offset)));
-            let (flags, method) = (u16_at(record, 8), u16_at(record, 10));
+            let (flags, method, crc) = (u16_at(record, 8), u16_at(record, 10), u32_at(record, 16));
             let mut inflated = u64::from(u32_at(record, 24));
             let mut stored = u64::from(u32_at(record, 20));
             let mut local = u64::from(u32_at(record, 42));
@@ -121,7 +121,8 @@ impl Reader<'_> {
                     return Err(self.malformed(reason));
                 }
             };
-            entries.push((name, Place { start: start as usize, stored: stored as usize, inflated }));
+            let crc = Some(crc);
+            entries.push((name, Place { start: start as usize, stored: stored as usize, inflated, crc }));
         }
         Ok(entries)
     }

@@ -75,6 +75,16 @@ impl Source for ImageFiles {
 
     fn image(&self, index: usize) -> Result<RgbImage, DataError> {
         let entry = *self.entries.get(index).ok_or_else(|| self.no_sample(index, "image"))?;
-        decode(&self.archive.read(entry as usize)?, &self.samples[index].file)
+        let file = &self.samples[index].file;
+        // A damaged entry of an archive is one broken image; the others may be fine.
+        let broken = |reason: String| DataError::BrokenImage { file: file.clone(), reason };
+        let bytes = self.archive.read(entry as usize).map_err(|error| match error {
+            DataError::Malformed { reason, .. } => broken(reason),
+            DataError::TooLarge { what, size, limit, .. } => {
+                broken(format!("{what} takes {size} bytes, more than the limit of {limit}"))
+            }
+            other => other,
+        })?;
+        decode(&bytes, file)
     }
 }
