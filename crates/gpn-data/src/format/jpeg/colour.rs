@@ -4,6 +4,7 @@
 //! nearer and one of the farther. The two pixels of a pair round in opposite directions, so that no bias arises.
 
 use super::Plane;
+use super::header::Colour;
 
 /// One half, with 16 fractional bits.
 const HALF: i32 = 1 << 15;
@@ -16,41 +17,68 @@ pub(super) fn has_avx2() -> bool {
     false
 }
 
-/// RGB pixels, `[height, width, 3]`, of one plane (grey) or three (YCbCr).
-pub(super) fn rgb(planes: &[Plane], width: usize, height: usize) -> Vec<u8> {
+/// RGB pixels, `[height, width, 3]`, of planes of a colour space.
+pub(super) fn rgb(planes: &[Plane], colour: Colour, width: usize, height: usize) -> Vec<u8> {
     let mut pixels = vec![0; width * height * 3];
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
         // SAFETY: the machine has AVX2.
-        unsafe { fill_avx2(planes, width, &mut pixels) };
+        unsafe { fill_avx2(planes, colour, width, &mut pixels) };
         return pixels;
     }
-    fill(planes, width, &mut pixels);
+    fill(planes, colour, width, &mut pixels);
     pixels
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn fill_avx2(planes: &[Plane], width: usize, pixels: &mut [u8]) {
-    fill(planes, width, pixels);
+fn fill_avx2(planes: &[Plane], colour: Colour, width: usize, pixels: &mut [u8]) {
+    fill(planes, colour, width, pixels);
 }
 
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "takes the vector width of its caller")]
-pub(super) fn fill(planes: &[Plane], width: usize, pixels: &mut [u8]) {
+pub(super) fn fill(planes: &[Plane], colour: Colour, width: usize, pixels: &mut [u8]) {
     let rows = pixels.chunks_exact_mut(width * 3).enumerate();
-    if let [grey] = planes {
-        for (y, out) in rows {
-            for (pixel, &value) in out.as_chunks_mut::<3>().0.iter_mut().zip(grey.row(y)) {
-                *pixel = [value; 3];
+    let mut buffers: Vec<Widened> = planes.iter().map(Widened::new).collect();
+    for (y, out) in rows {
+        match &mut buffers[..] {
+            [grey] => {
+                for (pixel, &value) in out.as_chunks_mut::<3>().0.iter_mut().zip(grey.row(y)) {
+                    *pixel = [value; 3];
+                }
             }
+            [first, second, third, black @ ..] => {
+                let [first, second, third] = [first, second, third].map(|buffer| buffer.row(y));
+                match colour {
+                    Colour::YCbCr | Colour::Ycck => convert(first, second, third, out),
+                    _ => interleave(first, second, third, out),
+                }
+                if let [black] = black {
+                    // Inks that are stored themselves are inverted; those that YCCK gives are not.
+                    let invert = if colour == Colour::Cmyk { 0xff } else { 0 };
+                    darken(black.row(y), invert, out);
+                }
+            }
+            _ => {}
         }
-    } else if let [luma, blue, red] = planes {
-        let mut buffers = [luma, blue, red].map(Widened::new);
-        for (y, out) in rows {
-            let [luma, blue, red] = &mut buffers;
-            convert(luma.row(y), blue.row(y), red.row(y), out);
-        }
+    }
+}
+
+/// Three planes of one pixel each.
+fn interleave(first: &[u8], second: &[u8], third: &[u8], out: &mut [u8]) {
+    for (((pixel, &a), &b), &c) in out.as_chunks_mut::<3>().0.iter_mut().zip(first).zip(second).zip(third) {
+        *pixel = [a, b, c];
+    }
+}
+
+/// From inks to light, with Pillow's rounding. `black` is stored inverted: 255 is none.
+fn darken(black: &[u8], invert: u8, out: &mut [u8]) {
+    for (pixel, &light) in out.as_chunks_mut::<3>().0.iter_mut().zip(black) {
+        *pixel = pixel.map(|ink| {
+            let taken = u32::from(ink ^ invert) * u32::from(light) + 128;
+            light - (((taken >> 8) + taken) >> 8) as u8
+        });
     }
 }
 
@@ -64,7 +92,7 @@ struct Widened<'a> {
 
 impl<'a> Widened<'a> {
     fn new(plane: &'a Plane) -> Self {
-        Self { plane, sums: vec![0; plane.width], row: vec![0; 2 * plane.width] }
+        Self { plane, sums: vec![0; plane.width], row: vec![0; plane.spread.0 * plane.width] }
     }
 
     /// Row `y` of the image.
@@ -72,11 +100,11 @@ impl<'a> Widened<'a> {
     #[expect(clippy::inline_always, reason = "takes the vector width of its caller")]
     fn row(&mut self, y: usize) -> &[u8] {
         let plane = self.plane;
-        // libjpeg repeats the columns of planes with one or two, and the rows as well where both are halved.
+        // libjpeg filters what is halved, but for planes of one or two columns; all else it repeats.
         let narrow = plane.width <= 2;
         match plane.spread {
             (1, 1) => return plane.row(y),
-            (1, _) => {
+            (1, 2) => {
                 self.add_rows(y);
                 // The upper of two pixels rounds down.
                 let rounding = 1 + (y % 2) as u16;
@@ -84,20 +112,20 @@ impl<'a> Widened<'a> {
                     *out = ((sum + rounding) >> 2) as u8;
                 }
             }
-            (_, down) if narrow => {
-                for (pair, &value) in self.row.as_chunks_mut::<2>().0.iter_mut().zip(plane.row(y / down)) {
-                    *pair = [value; 2];
-                }
-            }
-            (_, 1) => {
+            (2, 1) if !narrow => {
                 for (sum, &value) in self.sums.iter_mut().zip(plane.row(y)) {
                     *sum = u16::from(value);
                 }
                 widen::<2>(&self.sums, &mut self.row, [1, 2]);
             }
-            _ => {
+            (2, 2) if !narrow => {
                 self.add_rows(y);
                 widen::<4>(&self.sums, &mut self.row, [8, 7]);
+            }
+            (across, down) => {
+                for (values, &value) in self.row.chunks_exact_mut(across).zip(plane.row(y / down)) {
+                    values.fill(value);
+                }
             }
         }
         &self.row

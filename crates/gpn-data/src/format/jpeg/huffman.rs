@@ -159,6 +159,17 @@ impl<'a> Bits<'a> {
         bits + (negative & (1 - (1 << size)))
     }
 
+    /// The next `count` bits (0 to 16) as a number.
+    #[inline]
+    pub(super) fn number(&mut self, count: u32) -> u32 {
+        if self.held < 32 {
+            self.refill();
+        }
+        let bits = (self.window >> 1 >> (63 - count)) as u32;
+        self.skip(count);
+        bits
+    }
+
     /// Whether more bits were asked for than there are.
     pub(super) fn ran_out(&self) -> bool {
         self.made_up > self.held
@@ -223,6 +234,12 @@ mod tests {
         let mut bits = Bits::new(&[0b0110_1111, 0b1000_0000]);
         bits.refill();
         assert_eq!([bits.value(1), bits.value(2), bits.value(0), bits.value(3)], [-1, 3, 0, -4]);
+    }
+
+    #[test]
+    fn numbers_have_no_sign() {
+        let mut bits = Bits::new(&[0b0110_1111, 0b1000_0000, 0xff, 0, 0x80]);
+        assert_eq!([1, 2, 0, 3, 16].map(|count| bits.number(count)), [0, 3, 0, 3, 0b1110_0000_0011_1111]);
     }
 
     #[test]

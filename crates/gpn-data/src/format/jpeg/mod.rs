@@ -1,12 +1,17 @@
-//! Baseline JPEG, to the very pixels of libjpeg.
+//! JPEG, to the very pixels of libjpeg.
 //!
 //! The standard leaves the rounding of a decoder open. Networks notice: with another decoder than the one they were
-//! trained with, single queries change sides. So the files that data sets are made of (sequential Huffman coding,
-//! 8 bits, grey or YCbCr, chroma halved or not) are decoded here with the arithmetic of libjpeg's defaults: the exact
-//! integer transform ([`idct`]), triangle-filtered chroma and 16-bit colour conversion ([`colour`]).
+//! trained with, single queries change sides. So the files that people have (Huffman coding, sequential or progressive,
+//! 8 bits, grey, YCbCr, RGB, CMYK or YCCK, components at whole fractions of the size) are decoded here with the
+//! arithmetic of libjpeg's defaults: the exact integer transform ([`idct`]), triangle-filtered chroma where it is halved
+//! and repeated chroma elsewhere, 16-bit colour conversion ([`colour`]). CMYK becomes RGB as in Pillow.
+//!
+//! A file with one scan goes from its codes to values block by block ([`scan`]); with several, all coefficients are
+//! collected first ([`coefficients`]).
 //!
 //! [`decode`] answers `None` for any other file, damaged ones included, and leaves the verdict to a general decoder.
 
+mod coefficients;
 mod colour;
 mod header;
 mod huffman;
@@ -32,8 +37,9 @@ pub(super) fn decode(bytes: &[u8], accept: impl FnOnce(usize, usize) -> bool) ->
     if !accept(width, height) {
         return None;
     }
-    let planes = scan::decode(&header)?;
-    let pixels = colour::rgb(&planes, width, height);
+    let colour = header.colour;
+    let planes = if header.is_one_scan() { scan::decode(&header)? } else { coefficients::decode(header)? };
+    let pixels = colour::rgb(&planes, colour, width, height);
     Some(Decoded { width, height, pixels, exif })
 }
 
@@ -45,11 +51,23 @@ struct Plane {
     /// Columns and rows that belong to the image.
     width: usize,
     height: usize,
-    /// How many columns and rows of the image a value stands for: 1 or 2.
+    /// How many columns and rows of the image a value stands for: 1 to 4.
     spread: (usize, usize),
 }
 
 impl Plane {
+    /// A plane of so many blocks across and down.
+    fn new(header: &Header<'_>, spread: (usize, usize), blocks: (usize, usize)) -> Self {
+        let stride = blocks.0 * 8;
+        Self {
+            values: vec![0; stride * blocks.1 * 8],
+            stride,
+            width: header.width.div_ceil(spread.0),
+            height: header.height.div_ceil(spread.1),
+            spread,
+        }
+    }
+
     /// A row of the image's columns; beyond the last row stands the last row again.
     fn row(&self, y: usize) -> &[u8] {
         &self.values[y.min(self.height - 1) * self.stride..][..self.width]

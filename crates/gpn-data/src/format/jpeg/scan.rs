@@ -1,4 +1,4 @@
-//! The coded data: unit by unit, block by block, to planes of values.
+//! The coded data of a file with one scan: unit by unit, block by block, to planes of values.
 
 use super::Plane;
 use super::header::{Component, Header, ZIGZAG};
@@ -26,7 +26,7 @@ pub(super) fn decode(header: &Header<'_>) -> Option<Vec<Plane>> {
         .map(|component| Channel::new(header, component, unit, units))
         .collect::<Option<Vec<_>>>()?;
     let inverse = Inverse::detect();
-    let mut bits = Bits::new(header.scan);
+    let mut bits = Bits::new(header.data);
     let mut block = Block::default();
     for index in 0..units.0 * units.1 {
         if header.restart_interval > 0 && index > 0 && index % header.restart_interval == 0 {
@@ -63,18 +63,16 @@ impl<'a> Channel<'a> {
         unit: (usize, usize),
         units: (usize, usize),
     ) -> Option<Self> {
-        let (quantisation, dc, ac) = header.tables(component)?;
         let blocks = component.blocks;
         let spread = (unit.0 / blocks.0, unit.1 / blocks.1);
-        let stride = units.0 * blocks.0 * 8;
-        let plane = Plane {
-            values: vec![0; stride * units.1 * blocks.1 * 8],
-            stride,
-            width: header.width.div_ceil(spread.0),
-            height: header.height.div_ceil(spread.1),
-            spread,
-        };
-        Some(Self { quantisation, dc, ac, previous: 0, blocks, plane })
+        Some(Self {
+            quantisation: header.quantisation(component)?,
+            dc: header.dc(component)?,
+            ac: header.ac(component)?,
+            previous: 0,
+            blocks,
+            plane: Plane::new(header, spread, (units.0 * blocks.0, units.1 * blocks.1)),
+        })
     }
 
     /// Reads the coefficients of a block, times their quantisation, into `block`, which holds zeros beyond the first;

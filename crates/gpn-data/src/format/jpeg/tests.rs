@@ -13,8 +13,18 @@ struct File {
     pixels: Vec<u8>,
 }
 
+/// Files of one scan in grey or YCbCr, chroma halved or not.
 fn files() -> Vec<File> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/jpeg.npz");
+    files_of("jpeg.npz")
+}
+
+/// Files of several scans, other colours and other sampling.
+fn other_files() -> Vec<File> {
+    files_of("jpeg_other.npz")
+}
+
+fn files_of(name: &str) -> Vec<File> {
+    let path = format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
     let mut archive = NpzArchive::open(path).unwrap();
     let mut names: Vec<String> =
         archive.array_names().filter_map(|name| name.strip_suffix("/file")).map(str::to_owned).collect();
@@ -47,11 +57,24 @@ fn pixels_are_those_of_libjpeg() {
 }
 
 #[test]
+fn pixels_of_progressive_and_rarer_files_are_those_of_libjpeg() {
+    let files = other_files();
+    assert_eq!(files.len(), 30);
+    for File { name, bytes, shape, pixels } in files {
+        let decoded = decode(&bytes, |_, _| true).unwrap_or_else(|| panic!("{name} is not decoded"));
+        assert_eq!([decoded.height, decoded.width, 3], shape[..], "{name}");
+        let most = decoded.pixels.iter().zip(&pixels).map(|(a, b)| a.abs_diff(*b)).max();
+        assert_eq!(most, Some(0), "{name}");
+    }
+}
+
+#[test]
 fn narrow_vectors_give_the_same_pixels() {
     for File { name, bytes, shape, pixels } in files() {
-        let planes = scan::decode(&Header::parse(&bytes).unwrap()).unwrap();
+        let header = Header::parse(&bytes).unwrap();
+        let planes = scan::decode(&header).unwrap();
         let mut narrow = vec![0; pixels.len()];
-        colour::fill(&planes, shape[1], &mut narrow);
+        colour::fill(&planes, header.colour, shape[1], &mut narrow);
         assert!(narrow == pixels, "{name}");
     }
 }
@@ -65,8 +88,9 @@ fn damaged_files_are_declined_or_decoded() {
     };
     // Sizes grow at most to what a file of some thousand bytes may hold.
     let accept = |width: usize, height: usize| width * height <= 1 << 20;
-    for File { name, bytes, .. } in files() {
+    for File { name, bytes, .. } in files().into_iter().chain(other_files()) {
         for kept in 0..bytes.len() {
+            // Of the end-of-image marker a scan at the end has no need.
             let scan_is_cut = kept + 3 < bytes.len();
             assert!(!scan_is_cut || decode(&bytes[..kept], accept).is_none(), "{name} cut to {kept} bytes");
         }
@@ -96,9 +120,12 @@ fn other_kinds_of_jpeg_are_declined() {
         decode(&copy, |_, _| true).is_some()
     };
     assert!(changed(1, 0xc0) && changed(1, 0xc1));
-    assert!(!changed(1, 0xc2), "progressive");
     assert!(!changed(1, 0xc9), "arithmetic coding");
     assert!(!changed(4, 12), "12 bits");
-    assert!(!changed(11, 0x31) && !changed(11, 0x14), "sampling by thirds or quarters");
+    assert!(!changed(11, 0) && !changed(11, 0x15), "sampling by nothing or fifths");
+    assert!(!changed(11, 0x44), "units of more than ten blocks");
+    let mut thirds = bytes.clone();
+    (thirds[frame + 11], thirds[frame + 14]) = (0x31, 0x21);
+    assert!(decode(&thirds, |_, _| true).is_none(), "sampling by two thirds");
     assert!(decode(&bytes, |_, _| false).is_none(), "a size that is not accepted");
 }
