@@ -33,6 +33,10 @@ durable:
     GPN_FLIPS=1000 cargo test --release -p gpn-train flipped_bits -- --nocapture
     GPN_WRITER_ROUNDS=500 cargo test --release -p gpn-cli two_writers -- --nocapture
 
+# Fuzz every reader of foreign bytes: 600,000 executions for each target (`just fuzz --runs N TARGET...` for others).
+fuzz *arguments:
+    fuzz/run {{arguments}}
+
 # Everything the gate runs.
 ci:
     .ci/run

@@ -51,14 +51,12 @@ enum Kind {
 impl AtomicFile {
     /// Begins to write; the folder must be there.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // Links from here lead to what a process has open, such as `/dev/stdout`.
-        let is_open_elsewhere = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
         let target = behind_links(path);
         let before = fs::metadata(&target).ok();
         if before.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
         }
-        if is_open_elsewhere || before.as_ref().is_some_and(|before| !before.is_file()) {
+        if is_open_elsewhere(path) || before.as_ref().is_some_and(|before| !before.is_file()) {
             return Ok(Self(Kind::Direct(BufWriter::new(File::options().write(true).open(path)?))));
         }
         remove_stale(&target);
@@ -145,6 +143,11 @@ fn is_abandoned(path: &Path) -> bool {
     path.is_file() && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
+/// Whether a path is a link to what a process has open. `/dev/shm` is a folder like others.
+fn is_open_elsewhere(path: &Path) -> bool {
+    ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|open| path.starts_with(open))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +210,16 @@ mod tests {
         assert_eq!(names(folder.path()).len(), 2, "the new file and what is still being written");
         living.commit().unwrap();
         remove_partials(&folder.path().join("absent")).unwrap();
+    }
+
+    #[test]
+    fn files_in_memory_are_files() {
+        for path in ["/dev/stdout", "/dev/fd/3", "/proc/self/fd/1"] {
+            assert!(is_open_elsewhere(Path::new(path)), "{path}");
+        }
+        for path in ["/dev/shm/run/model.safetensors", "/dev/null", "dev/stdout"] {
+            assert!(!is_open_elsewhere(Path::new(path)), "{path}");
+        }
     }
 
     #[cfg(unix)]

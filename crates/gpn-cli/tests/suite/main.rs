@@ -3,6 +3,7 @@
 mod cli;
 mod command;
 mod experiment;
+mod fuzz_corpus;
 mod instruction_sets;
 mod outputs;
 mod printing;

@@ -6,6 +6,7 @@ mod folder;
 mod image_files;
 mod labels;
 mod leaf_lists;
+mod parquet_headers;
 mod parquet_table;
 mod spec;
 mod synthetic;

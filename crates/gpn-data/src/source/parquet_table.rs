@@ -10,8 +10,10 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use super::parquet_headers::{check_metadata, check_pages};
 use crate::DataError;
 use crate::contain::contain;
+use crate::format::map::map_file;
 
 /// Rows read at a time.
 const BATCH: usize = 4096;
@@ -29,27 +31,22 @@ pub(super) struct Table {
 /// Reads the whole table, with or without its labels.
 pub(super) fn read(path: &Path, labelled: bool) -> Result<Table, DataError> {
     let file = File::open(path).map_err(|e| DataError::io("open", path, e))?;
-    let size = file.metadata().map_err(|e| DataError::io("read", path, e))?.len();
+    let bytes = map_file(path)?;
     // The parquet crate panics on some damage that only shows while it decodes.
-    let result = contain(|| read_columns(file, size, labelled));
+    let result = contain(|| read_columns(file, &bytes, labelled));
     let result = result.unwrap_or_else(|| Err("damaged Parquet file: its pages cannot be decoded".into()));
     result.map_err(|reason| DataError::malformed(path.display().to_string(), reason))
 }
 
-/// Refuses column chunks that do not lie within the file: the parquet crate takes them for granted.
-fn check_chunk(chunk: &ColumnChunkMetaData, file_size: u64) -> Result<(), String> {
-    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
-    let inside = |offset: i64| u64::try_from(offset).is_ok_and(|offset| offset <= file_size);
-    let end = start.checked_add(chunk.compressed_size());
-    if inside(start)
-        && inside(chunk.data_page_offset())
-        && chunk.compressed_size() >= 0
-        && end.is_some_and(inside)
-    {
-        Ok(())
-    } else {
-        Err("damaged Parquet file: a column lies outside the file".into())
-    }
+/// Refuses column chunks that do not lie within the file, or whose pages do not: the parquet crate takes them for granted.
+fn check_chunk(chunk: &ColumnChunkMetaData, file: &[u8]) -> Result<(), String> {
+    let place = |offset: i64| usize::try_from(offset).ok().filter(|&offset| offset <= file.len());
+    let start = place(chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset()));
+    let pages = start.zip(place(chunk.compressed_size())).and_then(|(start, size)| {
+        place(chunk.data_page_offset())?;
+        file.get(start..start + size)
+    });
+    check_pages(pages.ok_or("damaged Parquet file: a column lies outside the file")?)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form in which map_err hands it over")]
@@ -58,7 +55,8 @@ fn damaged(error: ParquetError) -> String {
     format!("damaged Parquet file: {}", reason.trim_start_matches("Parquet error: "))
 }
 
-fn read_columns(file: File, file_size: u64, labelled: bool) -> Result<Table, String> {
+fn read_columns(file: File, bytes: &[u8], labelled: bool) -> Result<Table, String> {
+    check_metadata(bytes)?;
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let find = |name: &str, depth: i16| {
@@ -84,7 +82,7 @@ fn read_columns(file: File, file_size: u64, labelled: bool) -> Result<Table, Str
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(damaged)?;
         for column in [Some(embedding), class_name].into_iter().flatten() {
-            check_chunk(group.metadata().column(column), file_size)?;
+            check_chunk(group.metadata().column(column), bytes)?;
         }
         let levels = schema.column(embedding).max_def_level();
         match group.get_column_reader(embedding).map_err(damaged)? {

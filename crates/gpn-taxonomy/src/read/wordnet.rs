@@ -99,7 +99,7 @@ impl<'a> Synset<'a> {
         let words =
             u16::from_str_radix(next("no word count")?, 16).map_err(|_| "word count is not hexadecimal")?;
         let word = next("no word")?;
-        for _ in 1..2 * words {
+        for _ in 1..2 * u32::from(words) {
             next("fewer words than announced")?;
         }
         let count: u16 = next("no pointer count")?.parse().map_err(|_| "pointer count is not a number")?;
@@ -138,6 +138,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("data.noun"), text).unwrap();
         read_wordnet(folder.path())
+    }
+
+    #[test]
+    fn a_word_count_beyond_the_line_is_refused() {
+        let text = SMALL.replace("n 01 Everest", "n 8000 Everest");
+        let message = read(&text).unwrap_err().to_string();
+        assert!(message.contains(":4: ") && message.contains("fewer words than announced"), "{message}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use zune_jpeg::JpegDecoder;
 use self::orientation::Orientation;
 use super::jpeg;
 use crate::DataError;
+use crate::contain::contain;
 
 /// Images with more pixels are refused before memory is taken.
 pub const MAX_PIXELS: u64 = 100_000_000;
@@ -102,13 +103,18 @@ fn check_size(
     }
 }
 
+/// Runs a decoder of another crate. Some panic on damaged files.
+fn foreign<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    contain(decode).unwrap_or_else(|| Err("its data are damaged".into()))
+}
+
 fn decode_jpeg(bytes: &[u8]) -> Result<RgbImage, String> {
     let accept = |width, height| {
         check_size(width as u64, height as u64, bytes.len(), JPEG_PIXELS).is_ok() && has_end_marker(bytes)
     };
     match jpeg::decode(bytes, accept) {
         Some(found) => upright(found.width as u32, found.height as u32, found.pixels, found.exif),
-        None => decode_other_jpeg(bytes),
+        None => foreign(|| decode_other_jpeg(bytes)),
     }
 }
 
@@ -168,9 +174,9 @@ fn has_end_marker(bytes: &[u8]) -> bool {
 
 fn decode_other(bytes: &[u8]) -> Result<RgbImage, String> {
     let Decoded { width, height, pixels, exif } = match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => png::decode(bytes)?,
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => gif::decode(bytes)?,
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => webp::decode(bytes)?,
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => foreign(|| png::decode(bytes))?,
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => foreign(|| gif::decode(bytes))?,
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => foreign(|| webp::decode(bytes))?,
         [b'B', b'M', ..] => bmp::decode(bytes)?,
         _ => return Err("its content is none of JPEG, PNG, WebP, BMP, GIF".into()),
     };

@@ -157,10 +157,22 @@ impl<'a> Header<'a> {
 
     fn quantisation_tables(&mut self, mut body: &[u8]) -> Option<()> {
         while let Some((&which, rest)) = body.split_first() {
-            let (values, rest) = rest.split_first_chunk::<64>()?;
-            // The upper half of the byte tells of 16-bit values.
-            *self.quantisation.get_mut(usize::from(which))? = Some(values.map(i32::from));
-            body = rest;
+            let table = self.quantisation.get_mut(usize::from(which & 15))?;
+            // Values of 8 bits, or of 16 in files of low quality.
+            body = match which >> 4 {
+                0 => {
+                    let (values, rest) = rest.split_first_chunk::<64>()?;
+                    *table = Some(values.map(i32::from));
+                    rest
+                }
+                1 => {
+                    let (values, rest) = rest.split_first_chunk::<128>()?;
+                    let (values, _) = values.as_chunks::<2>();
+                    *table = Some(std::array::from_fn(|at| i32::from(u16::from_be_bytes(values[at]))));
+                    rest
+                }
+                _ => return None,
+            };
         }
         Some(())
     }

@@ -59,7 +59,7 @@ fn pixels_are_those_of_libjpeg() {
 #[test]
 fn pixels_of_progressive_and_rarer_files_are_those_of_libjpeg() {
     let files = other_files();
-    assert_eq!(files.len(), 30);
+    assert_eq!(files.len(), 32);
     for File { name, bytes, shape, pixels } in files {
         let decoded = decode(&bytes, |_, _| true).unwrap_or_else(|| panic!("{name} is not decoded"));
         assert_eq!([decoded.height, decoded.width, 3], shape[..], "{name}");

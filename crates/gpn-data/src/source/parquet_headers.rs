@@ -1,0 +1,168 @@
+//! The headers of a Parquet file, stepped over before the parquet crate reads them.
+//!
+//! They are Thrift structures, and the parquet crate believes what they say of lists in fields it does not know: two
+//! billion truth values take no room at all, and keep it busy for minutes. Here no list is longer than the bytes that are
+//! left, and lists of truth values and maps, which Parquet does not have, are refused.
+
+/// Deepest nesting that is followed; Parquet's own is 7.
+const MAX_DEPTH: u8 = 32;
+/// `PageHeader.compressed_page_size`.
+const PAGE_SIZE: i16 = 3;
+
+const DAMAGED: &str = "damaged Parquet file: a header is not readable";
+
+/// Checks the metadata at the end of a file.
+pub(super) fn check_metadata(file: &[u8]) -> Result<(), String> {
+    // A file that is not Parquet at all is left to the parquet crate, which says so.
+    let Some((rest, &[a, b, c, d, b'P', b'A', b'R', b'1'])) = file.split_last_chunk::<8>() else {
+        return Ok(());
+    };
+    let length = u32::from_le_bytes([a, b, c, d]) as usize;
+    let start = rest.len().checked_sub(length).ok_or(DAMAGED)?;
+    Thrift { bytes: &rest[start..], at: 0 }.structure(MAX_DEPTH).map(drop).ok_or_else(|| DAMAGED.into())
+}
+
+/// Checks the headers of all pages in a column chunk.
+pub(super) fn check_pages(chunk: &[u8]) -> Result<(), String> {
+    let mut at = 0;
+    while at < chunk.len() {
+        let mut header = Thrift { bytes: &chunk[at..], at: 0 };
+        let size = header.structure(MAX_DEPTH).ok_or(DAMAGED)?;
+        let size = usize::try_from(size.ok_or(DAMAGED)?).map_err(|_| DAMAGED)?;
+        at = (at + header.at).checked_add(size).ok_or(DAMAGED)?;
+    }
+    Ok(())
+}
+
+/// A reader of Thrift's compact protocol that keeps nothing.
+struct Thrift<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Thrift<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn signed(&mut self) -> Option<i64> {
+        self.number().map(|number| (number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    fn skip(&mut self, count: u64) -> Option<()> {
+        let left = (self.bytes.len() - self.at) as u64;
+        self.at += usize::try_from(count).ok().filter(|_| count <= left)?;
+        Some(())
+    }
+
+    /// Steps over a structure. Gives the number in its field [`PAGE_SIZE`], if it has one.
+    fn structure(&mut self, depth: u8) -> Option<Option<i64>> {
+        let (mut field, mut size) = (0_i16, None);
+        loop {
+            let head = self.byte()?;
+            if head & 15 == 0 {
+                return Some(size);
+            }
+            field = match head >> 4 {
+                0 => self.signed()? as i16,
+                step => field.checked_add(i16::from(step))?,
+            };
+            match head & 15 {
+                // A truth value is told by the type alone.
+                1 | 2 => {}
+                5 if field == PAGE_SIZE => size = Some(self.signed()?),
+                kind => self.value(kind, depth)?,
+            }
+        }
+    }
+
+    fn value(&mut self, kind: u8, depth: u8) -> Option<()> {
+        match kind {
+            3 => self.skip(1),
+            4..=6 => self.number().map(drop),
+            7 => self.skip(8),
+            8 => {
+                let length = self.number()?;
+                self.skip(length)
+            }
+            9 | 10 => self.list(depth.checked_sub(1)?),
+            12 => self.structure(depth.checked_sub(1)?).map(drop),
+            13 => self.skip(16),
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, depth: u8) -> Option<()> {
+        let head = self.byte()?;
+        let count = match head >> 4 {
+            15 => self.number()?,
+            count => u64::from(count),
+        };
+        // Every element takes a byte at least.
+        if count > (self.bytes.len() - self.at) as u64 {
+            return None;
+        }
+        (0..count).try_for_each(|_| self.value(head & 15, depth))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(thrift: &[u8]) -> Vec<u8> {
+        [thrift, &(thrift.len() as u32).to_le_bytes(), b"PAR1"].concat()
+    }
+
+    #[test]
+    fn lists_that_take_no_room_are_refused() {
+        // Field 15: a list of 2^31 - 1 truth values, texts, or structures.
+        for kind in [1, 2, 8, 12] {
+            let list = [0xf9, 0xf0 | kind, 0xff, 0xff, 0xff, 0xff, 0x07, 0];
+            assert_eq!(check_metadata(&metadata(&list)), Err(DAMAGED.into()), "{kind}");
+            assert_eq!(check_pages(&list), Err(DAMAGED.into()), "{kind}");
+        }
+        let nested = vec![0x19; 100_000];
+        assert_eq!(check_metadata(&metadata(&nested)), Err(DAMAGED.into()));
+    }
+
+    #[test]
+    fn every_kind_of_field_is_stepped_over() {
+        let fields = [
+            &[0x11, 0x13, 7][..],                        // true, a byte
+            &[0x15, 0x80, 0x01, 0x16, 1, 0x14, 3],       // numbers
+            &[0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x18, 1, 9], // a double, a text
+            &[0x19, 0x25, 1, 2, 0x1a, 0x03],             // a list, an empty set
+            &[0x1c, 0x15, 4, 0, 0],                      // a structure, the end
+        ]
+        .concat();
+        assert_eq!(check_metadata(&metadata(&fields)), Ok(()));
+        for kept in 0..fields.len() {
+            assert_eq!(check_metadata(&metadata(&fields[..kept])), Err(DAMAGED.into()), "{kept}");
+        }
+    }
+
+    #[test]
+    fn pages_follow_each_other() {
+        // Fields 1 and 3, the second being the size of the page.
+        let page = [0x15, 0, 0x25, 6, 0, 1, 2, 3];
+        assert_eq!(check_pages(&[page, page].concat()), Ok(()));
+        assert_eq!(check_pages(&[&page[..], &[0xff]].concat()), Err(DAMAGED.into()));
+        assert_eq!(check_pages(&[0x15, 0, 0]), Err(DAMAGED.into()), "a page without size");
+        assert_eq!(check_pages(&[0x15, 0, 0x25, 1, 0]), Err(DAMAGED.into()), "a page of size -1");
+    }
+}
