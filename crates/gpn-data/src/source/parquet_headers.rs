@@ -27,14 +27,20 @@ pub(super) fn check_pages(chunk: &[u8]) -> Result<(), String> {
     let mut at = 0;
     while at < chunk.len() {
         let mut header = Thrift { bytes: &chunk[at..], at: 0 };
-        let size = header.structure(MAX_DEPTH).ok_or(DAMAGED)?;
-        let size = usize::try_from(size.ok_or(DAMAGED)?).map_err(|_| DAMAGED)?;
+        let size = header.structure(MAX_DEPTH).and_then(|found| found.page_size).ok_or(DAMAGED)?;
+        let size = usize::try_from(size).map_err(|_| DAMAGED)?;
         at = (at + header.at).checked_add(size).ok_or(DAMAGED)?;
     }
     Ok(())
 }
 
-/// A reader of Thrift's compact protocol that keeps nothing.
+/// What is kept of a structure.
+struct Found {
+    /// The number in its field [`PAGE_SIZE`].
+    page_size: Option<i64>,
+}
+
+/// A reader of Thrift's compact protocol that keeps next to nothing.
 struct Thrift<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -69,22 +75,23 @@ impl Thrift<'_> {
         Some(())
     }
 
-    /// Steps over a structure. Gives the number in its field [`PAGE_SIZE`], if it has one.
-    fn structure(&mut self, depth: u8) -> Option<Option<i64>> {
-        let (mut field, mut size) = (0_i16, None);
+    /// Steps over a structure.
+    fn structure(&mut self, depth: u8) -> Option<Found> {
+        let (mut field, mut page_size) = (0_i16, None);
         loop {
             let head = self.byte()?;
-            if head & 15 == 0 {
-                return Some(size);
+            let kind = head & 15;
+            if kind == 0 {
+                return Some(Found { page_size });
             }
             field = match head >> 4 {
                 0 => self.signed()? as i16,
                 step => field.checked_add(i16::from(step))?,
             };
-            match head & 15 {
+            match kind {
                 // A truth value is told by the type alone.
                 1 | 2 => {}
-                5 if field == PAGE_SIZE => size = Some(self.signed()?),
+                5 if field == PAGE_SIZE => page_size = Some(self.signed()?),
                 kind => self.value(kind, depth)?,
             }
         }

@@ -5,15 +5,18 @@ use gpn_model::propagation::{Attention, Gate, Order, Propagation};
 use gpn_model::{PropagationConfig, PropagationGraph};
 use serde_json::Value;
 
+/// Finds a tensor of a case by its name.
+type ByName<'a, T> = Box<dyn Fn(&str) -> T + 'a>;
+
 /// What propagation gives for one choice of settings.
 struct Expected<'a> {
     what: String,
     settings: PropagationConfig,
     /// Values of a parameter by its name.
-    weight: Box<dyn Fn(&str) -> Vec<f32> + 'a>,
+    weight: ByName<'a, Vec<f32>>,
     out: Vec<f32>,
     /// Gradient of a parameter, or of `features`; none where the case has none.
-    gradient: Box<dyn Fn(&str) -> Option<Vec<f32>> + 'a>,
+    gradient: ByName<'a, Option<Vec<f32>>>,
     /// The gradients are those of `slope / 2 * sum(out^2)`.
     slope: f32,
 }
