@@ -1,8 +1,13 @@
 //! The headers of a Parquet file, stepped over before the parquet crate reads them.
 //!
-//! They are Thrift structures, and the parquet crate believes what they say of lists in fields it does not know: two
-//! billion truth values take no room at all, and keep it busy for minutes. Here no list is longer than the bytes that are
-//! left, and lists of truth values and maps, which Parquet does not have, are refused.
+//! They are Thrift structures, and the parquet crate believes them. A list of two billion truth values in a field that it
+//! does not know takes no room at all, and keeps it busy for minutes; a field that it does know is read as what it should
+//! be, whatever the header says that it is. So here every field must be of its kind ([`layout`]), no list is longer than
+//! the bytes that are left, and what Parquet does not have (lists of truth values, maps) is refused.
+
+mod layout;
+
+use layout::{FILE_METADATA, Fields, Kind, PAGE_HEADER};
 
 /// Deepest nesting that is followed; Parquet's own is 7.
 const MAX_DEPTH: u8 = 32;
@@ -19,7 +24,10 @@ pub(super) fn check_metadata(file: &[u8]) -> Result<(), String> {
     };
     let length = u32::from_le_bytes([a, b, c, d]) as usize;
     let start = rest.len().checked_sub(length).ok_or(DAMAGED)?;
-    Thrift { bytes: &rest[start..], at: 0 }.structure(MAX_DEPTH).map(drop).ok_or_else(|| DAMAGED.into())
+    Thrift { bytes: &rest[start..], at: 0 }
+        .structure(FILE_METADATA, MAX_DEPTH)
+        .map(drop)
+        .ok_or_else(|| DAMAGED.into())
 }
 
 /// Checks the headers of all pages in a column chunk.
@@ -27,8 +35,8 @@ pub(super) fn check_pages(chunk: &[u8]) -> Result<(), String> {
     let mut at = 0;
     while at < chunk.len() {
         let mut header = Thrift { bytes: &chunk[at..], at: 0 };
-        let size = header.structure(MAX_DEPTH).and_then(|found| found.page_size).ok_or(DAMAGED)?;
-        let size = usize::try_from(size).map_err(|_| DAMAGED)?;
+        let size = header.structure(PAGE_HEADER, MAX_DEPTH).and_then(|found| found.page_size);
+        let size = usize::try_from(size.ok_or(DAMAGED)?).map_err(|_| DAMAGED)?;
         at = (at + header.at).checked_add(size).ok_or(DAMAGED)?;
     }
     Ok(())
@@ -75,45 +83,48 @@ impl Thrift<'_> {
         Some(())
     }
 
-    /// Steps over a structure.
-    fn structure(&mut self, depth: u8) -> Option<Found> {
+    /// Steps over a structure of these fields and others.
+    fn structure(&mut self, fields: Fields, depth: u8) -> Option<Found> {
         let (mut field, mut page_size) = (0_i16, None);
         loop {
             let head = self.byte()?;
-            let kind = head & 15;
-            if kind == 0 {
+            if head & 15 == 0 {
                 return Some(Found { page_size });
             }
             field = match head >> 4 {
                 0 => self.signed()? as i16,
                 step => field.checked_add(i16::from(step))?,
             };
-            match kind {
+            let known = fields.iter().find(|(number, _)| *number == field).map(|(_, kind)| kind);
+            match (head & 15, known) {
                 // A truth value is told by the type alone.
-                1 | 2 => {}
-                5 if field == PAGE_SIZE => page_size = Some(self.signed()?),
-                kind => self.value(kind, depth)?,
+                (1 | 2, None | Some(Kind::Bool)) => {}
+                (4..=6, Some(Kind::Int)) if field == PAGE_SIZE => page_size = Some(self.signed()?),
+                (kind, known) => self.value(kind, known, depth)?,
             }
         }
     }
 
-    fn value(&mut self, kind: u8, depth: u8) -> Option<()> {
-        match kind {
-            3 => self.skip(1),
-            4..=6 => self.number().map(drop),
-            7 => self.skip(8),
-            8 => {
+    /// Steps over a value of type `kind`, which must be the `known` one.
+    fn value(&mut self, kind: u8, known: Option<&Kind>, depth: u8) -> Option<()> {
+        match (kind, known) {
+            (3, None | Some(Kind::Byte)) => self.skip(1),
+            (4..=6, None | Some(Kind::Int)) => self.number().map(drop),
+            (7, None | Some(Kind::Double)) => self.skip(8),
+            (8, None | Some(Kind::Text)) => {
                 let length = self.number()?;
                 self.skip(length)
             }
-            9 | 10 => self.list(depth.checked_sub(1)?),
-            12 => self.structure(depth.checked_sub(1)?).map(drop),
-            13 => self.skip(16),
+            (9 | 10, None) => self.list(None, depth.checked_sub(1)?),
+            (9, Some(Kind::List(of))) => self.list(Some(of), depth.checked_sub(1)?),
+            (12, None) => self.structure(&[], depth.checked_sub(1)?).map(drop),
+            (12, Some(Kind::Structure(fields))) => self.structure(fields, depth.checked_sub(1)?).map(drop),
+            (13, None) => self.skip(16),
             _ => None,
         }
     }
 
-    fn list(&mut self, depth: u8) -> Option<()> {
+    fn list(&mut self, of: Option<&Kind>, depth: u8) -> Option<()> {
         let head = self.byte()?;
         let count = match head >> 4 {
             15 => self.number()?,
@@ -123,7 +134,7 @@ impl Thrift<'_> {
         if count > (self.bytes.len() - self.at) as u64 {
             return None;
         }
-        (0..count).try_for_each(|_| self.value(head & 15, depth))
+        (0..count).try_for_each(|_| self.value(head & 15, of, depth))
     }
 }
 
@@ -148,9 +159,9 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_field_is_stepped_over() {
+    fn fields_that_are_not_known_are_stepped_over() {
         let fields = [
-            &[0x11, 0x13, 7][..],                        // true, a byte
+            &[0x01, 0x80, 0x01, 0x13, 7][..],            // field 64: true; a byte
             &[0x15, 0x80, 0x01, 0x16, 1, 0x14, 3],       // numbers
             &[0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x18, 1, 9], // a double, a text
             &[0x19, 0x25, 1, 2, 0x1a, 0x03],             // a list, an empty set
@@ -161,6 +172,16 @@ mod tests {
         for kept in 0..fields.len() {
             assert_eq!(check_metadata(&metadata(&fields[..kept])), Err(DAMAGED.into()), "{kept}");
         }
+    }
+
+    #[test]
+    fn fields_are_of_their_kind() {
+        // The version, number 1, as a number and as a text.
+        assert_eq!(check_metadata(&metadata(&[0x15, 4, 0])), Ok(()));
+        assert_eq!(check_metadata(&metadata(&[0x18, 1, 4, 0])), Err(DAMAGED.into()));
+        // The schema, number 2, as a list of structures and as one of numbers.
+        assert_eq!(check_metadata(&metadata(&[0x29, 0x1c, 0, 0])), Ok(()));
+        assert_eq!(check_metadata(&metadata(&[0x29, 0x15, 0, 0])), Err(DAMAGED.into()));
     }
 
     #[test]
