@@ -1,7 +1,7 @@
 //! The headers of a Parquet file, stepped over before the parquet crate reads them.
 //!
 //! They are Thrift structures, and the parquet crate believes them. A list of two billion truth values in a field that it
-//! does not know takes no room at all, and keeps it busy for minutes; a field that it does know is read as what it should
+//! does not know takes no room at all, and keeps it busy for seconds; a field that it does know is read as what it should
 //! be, whatever the header says that it is. So here every field must be of its kind ([`layout`]), no list is longer than
 //! the bytes that are left, and what Parquet does not have (lists of truth values, maps) is refused.
 
@@ -88,7 +88,8 @@ impl Thrift<'_> {
         let (mut field, mut page_size) = (0_i16, None);
         loop {
             let head = self.byte()?;
-            if head & 15 == 0 {
+            let kind = head & 15;
+            if kind == 0 {
                 return Some(Found { page_size });
             }
             field = match head >> 4 {
@@ -96,7 +97,7 @@ impl Thrift<'_> {
                 step => field.checked_add(i16::from(step))?,
             };
             let known = fields.iter().find(|(number, _)| *number == field).map(|(_, kind)| kind);
-            match (head & 15, known) {
+            match (kind, known) {
                 // A truth value is told by the type alone.
                 (1 | 2, None | Some(Kind::Bool)) => {}
                 (4..=6, Some(Kind::Int)) if field == PAGE_SIZE => page_size = Some(self.signed()?),
