@@ -10,9 +10,10 @@ test:
 parity:
     cargo test --release --workspace -- parity published
 
-# Compute the golden vectors anew: python3 with torch, numpy and pillow.
+# Compute the golden vectors anew: python3 with torch, numpy and pillow; for the measures hiclass, scikit-learn and networkx.
 golden:
     python3 crates/gpn-golden/generate.py
+    python3 crates/gpn-golden/measures.py
 
 # Check format and lints.
 lint:
@@ -28,10 +29,16 @@ bench:
 gpu:
     .ci/gpu
 
-# Flip 1,000 bits each of a model and a checkpoint; let two writers meet 500 times in each kind of writing.
+# Flip 1,000 bits each of a model and a checkpoint; let two writers meet 500 times in each kind of writing; kill a server 100 times.
 durable:
-    GPN_FLIPS=1000 cargo test --release -p gpn-train flipped_bits -- --nocapture
+    GPN_FLIPS=1000 cargo test --release -p gpn flipped_bits -- --nocapture
     GPN_WRITER_ROUNDS=500 cargo test --release -p gpn-cli two_writers -- --nocapture
+    GPN_KILL_ROUNDS=100 cargo test --release -p gpn-cli killed_server -- --nocapture
+
+# Let clients that others wrote talk to a server: python3 with tritonclient[http], schemathesis and numpy.
+clients model:
+    cargo build --release -p gpn-cli
+    crates/gpn-server/tests/clients/run target/release/gpn {{model}}
 
 # Fuzz every reader of foreign bytes: 600,000 executions for each target (`just fuzz --runs N TARGET...` for others).
 fuzz *arguments:

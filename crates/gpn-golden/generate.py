@@ -17,11 +17,10 @@ names are described in README.md beside this script.
 
 import torch
 
-from reference import adam, backbone_cases, episodes, evaluations, gnn, graph_cases, images, propagation
+from reference import adam, backbone_cases, episodes, evaluations, gnn, graph_cases, images, prior, propagation
 from reference.numbers import FIXTURES
 
-# The next part, the graph prior, gets a module in reference/, a line here, a prefix (`i_prior`) and a row in README.md.
-PARTS = [propagation, graph_cases, backbone_cases, episodes, evaluations, adam, images, gnn]
+PARTS = [propagation, graph_cases, backbone_cases, episodes, evaluations, adam, images, gnn, prior]
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

@@ -5,12 +5,19 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use gpn_data::benchmark::{Check, Generator, Preset};
+use gpn::data::benchmark::{Check, Generator, Preset};
+use gpn::data::source::SourceKind;
+use gpn::taxonomy::TaxonomyKind;
 
+use crate::change::{ChangeArguments, MoveArguments, RenameArguments};
 use crate::classes::ClassesArguments;
+use crate::embed::EmbedArguments;
 use crate::experiment::ExperimentCommand;
+use crate::fit::FitArguments;
 use crate::predict::PredictArguments;
+use crate::serve::ServeArguments;
 use crate::teach::TeachArguments;
+use crate::test::TestArguments;
 
 const EXIT_CODES: &str = "Exit code 0: done; 1: failed, with one message; 2: wrong usage; 101: a fault of gpn itself, please report it.";
 
@@ -26,6 +33,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// See the whole method at work on built-in data: train, test on new classes, write a report.
     Demo(DemoArguments),
+    /// Fit a model to your own classes: every class, every sample.
+    Fit(Box<FitArguments>),
+    /// Test a model on labelled samples.
+    Test(Box<TestArguments>),
     /// Make and inspect benchmark directories.
     #[command(subcommand)]
     Data(DataCommand),
@@ -39,11 +50,21 @@ pub(crate) enum Command {
     /// Measure the speed of training and inference on this machine.
     Bench(BenchArguments),
     /// Teach a trained model new classes from a few samples each.
-    Teach(TeachArguments),
+    Teach(Box<TeachArguments>),
     /// Tell which class samples belong to.
-    Predict(PredictArguments),
+    Predict(Box<PredictArguments>),
+    /// Write embeddings of photos or texts to a file.
+    Embed(Box<EmbedArguments>),
+    /// Forget the samples of a class.
+    Forget(ChangeArguments),
+    /// Move a class below another.
+    Move(MoveArguments),
+    /// Give a class another name.
+    Rename(RenameArguments),
     /// List or search the classes of a model.
     Classes(ClassesArguments),
+    /// Serve models over HTTP: an API, the Open Inference Protocol, and a page.
+    Serve(Box<ServeArguments>),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -94,18 +115,29 @@ pub(crate) struct InfoArguments {
     pub(crate) verify: bool,
 }
 
+/// Every kind of source that the library reads.
+fn source_help() -> String {
+    let kinds = SourceKind::ALL.map(|(_, word)| word);
+    format!("Samples, of one of the kinds {}; synthetic has no path", kinds.join(", "))
+}
+
+/// Every kind of class graph that the library reads.
+fn taxonomy_help() -> String {
+    let kinds = TaxonomyKind::ALL.map(TaxonomyKind::as_str);
+    format!(
+        "Class graph, of one of the kinds {}; not needed where the source brings its own (synthetic, cifar100)",
+        kinds.join(", ")
+    )
+}
+
 /// Settings left out are those of the preset, or the defaults in brackets. The synthetic source has its own: size 32,
 /// training share 0.7, Close 1..3, Far 4..10.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch that a user types")]
 pub(crate) struct BuildArguments {
-    /// Samples: imagefolder:PATH, tiny-imagenet:PATH, tiered-imagenet:DIR, cifar100:PATH, embeddings:FILE, leaves:PATH or
-    /// synthetic.
-    #[arg(long, value_name = "KIND:PATH")]
+    #[arg(long, value_name = "KIND:PATH", help = source_help())]
     pub(crate) source: String,
-    /// Class graph: edges:FILE, wordnet:DIR, imagenet-xml:FILE, json:FILE or obo:FILE; not needed where the source brings its own
-    /// (synthetic, cifar100).
-    #[arg(long, value_name = "KIND:PATH")]
+    #[arg(long, value_name = "KIND:PATH", help = taxonomy_help())]
     pub(crate) taxonomy: Option<String>,
     /// Rebuild a published benchmark with its own settings.
     #[arg(long)]
@@ -171,7 +203,7 @@ pub(crate) struct TrainArguments {
     /// A named set of settings: default, paper, reference or quick.
     #[arg(long, default_value = "default")]
     pub(crate) preset: String,
-    /// The few-shot method: gpn, protonet, ppn, gnn, baseline++ or nearest [gpn].
+    /// The few-shot method: gpn, prior, uniform, protonet, ppn, gnn, baseline++ or nearest [gpn].
     #[arg(long, value_name = "NAME")]
     pub(crate) method: Option<String>,
     /// A TOML file of settings, such as config.toml of another run.
@@ -198,6 +230,7 @@ pub(crate) struct TrainArguments {
 }
 
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that a user types")]
 pub(crate) struct EvalArguments {
     /// The run directory, or a model file; of a run that is not finished, the best model so far is taken.
     pub(crate) run: PathBuf,
@@ -237,6 +270,15 @@ pub(crate) struct EvalArguments {
     /// Weight of the prototype before propagation in the mixed result [the best on the validation tasks].
     #[arg(long, value_parser = share)]
     pub(crate) lambda: Option<f64>,
+    /// All leaf classes at once: known ones with all their samples, new ones with --shot; for the prior.
+    #[arg(long, conflicts_with_all = ["tasks_file", "sampling", "way", "tasks", "rest", "lambda", "csv", "against"])]
+    pub(crate) all: bool,
+    /// Another method on the same network: prior, uniform or nearest [the one it was trained with].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) method: Option<String>,
+    /// Embeddings of class names or descriptions, for the prior: a table whose labels are class ids.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
     /// Write the accuracies of every task to this CSV file.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use gpn_model::bench::{Workload, measured_peak_gflops, simd_name, time};
+use gpn::model::bench::{Workload, measured_peak_gflops, simd_name, time};
 use serde::Serialize;
 
 use crate::args::BenchArguments;

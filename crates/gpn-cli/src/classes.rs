@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
-use gpn_model::Device;
-use gpn_train::{ClassEntry, ClassKind, Classifier};
+use gpn::{ClassEntry, ClassKind, Classifier, Device};
 
 use crate::table::Table;
 use crate::terminal;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use gpn_data::benchmark::{Benchmark, Generator, Split, Statistics, StoreInfo};
+use gpn::data::benchmark::{Benchmark, Generator, Split, Statistics, StoreInfo};
 
 use crate::args::InfoArguments;
 use crate::printable;

@@ -8,21 +8,27 @@
 
 mod args;
 mod bench;
+mod change;
 mod classes;
 mod data_build;
 mod data_info;
 mod demo;
-mod demo_report;
-mod drawings;
+mod embed;
+mod encoder;
 mod eval;
 mod experiment;
-mod output;
+mod fit;
+mod hints;
+mod open;
 mod predict;
 mod printable;
+mod serve;
 mod table;
 mod teach;
 mod terminal;
+mod test;
 mod train;
+mod watching;
 
 use std::process::ExitCode;
 use std::thread::Result as Caught;
@@ -40,7 +46,7 @@ const FAULT: u8 = 101;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
-        if !gpn_data::panic_is_contained() {
+        if !gpn::data::panic_is_contained() {
             terminal::print_fault(panic);
         }
     }));
@@ -77,13 +83,20 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Data(DataCommand::Build(arguments)) => data_build::run(&arguments),
         Command::Data(DataCommand::Info(arguments)) => data_info::run(&arguments),
+        Command::Fit(arguments) => fit::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Forget(arguments) => change::forget(&arguments),
+        Command::Move(arguments) => change::move_class(&arguments),
+        Command::Rename(arguments) => change::rename(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Experiment(command) => experiment::run(&command),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Teach(arguments) => teach::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        Command::Embed(arguments) => embed::run(&arguments),
         Command::Classes(arguments) => classes::run(&arguments),
+        Command::Serve(arguments) => serve::run(*arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut script);

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use anyhow::{bail, ensure};
 use clap::{ArgGroup, Args, ValueEnum};
-use gpn_model::Device;
-use gpn_train::{Among, Candidates, Classifier, Guess, Relation, Sample, Share, TrainError};
+use gpn::{Among, ClassName, Error, Level, PredictRequest, Prediction, Relation, Share, Watch};
 
 use crate::args::share;
+use crate::open::ModelEncoder;
 use crate::{printable, terminal};
 
 /// Samples between two writes: bounds the memory, and shows results as they come.
@@ -40,6 +40,15 @@ pub(crate) struct PredictArguments {
     /// Likeliest classes to print.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
+    /// Answer at this level: 1 is right below the top; `all` gives every level.
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    level: Option<Level>,
+    /// Give besides the deepest class that is at least as likely, 0 to 1: as deep as sure.
+    #[arg(long, value_name = "SHARE", value_parser = share, num_args = 0..=1, default_missing_value = "0.8")]
+    confidence: Option<f64>,
+    /// Call a sample that is like none of the classes unknown (models made by `gpn fit`).
+    #[arg(long)]
+    unknown: bool,
     /// Say which classes shaped the prototype of the likeliest class, and by how much.
     #[arg(long)]
     explain: bool,
@@ -55,6 +64,17 @@ pub(crate) struct PredictArguments {
     /// Where to compute: cpu, or cuda, rocm, wgpu where built in.
     #[arg(long, default_value = "cpu")]
     device: String,
+    #[command(flatten)]
+    encoder: ModelEncoder,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    match (text, text.parse()) {
+        ("all", _) => Ok(Level::All),
+        ("leaves", _) => Ok(Level::Answers),
+        (_, Ok(depth @ 1..)) => Ok(Level::Depth(depth)),
+        _ => Err("give a number of at least 1, `all` or `leaves`".into()),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -73,22 +93,25 @@ pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<()> {
         !(arguments.explain && format == Format::Csv),
         "--explain has no place in CSV; use --format text or json"
     );
-    let device = Device::open(arguments.device.parse()?)?;
-    let mut classifier = Classifier::open(&arguments.model, &device)?;
-    let among = match (&arguments.among[..], &arguments.below, arguments.taught) {
-        ([], None, false) => Among::All,
-        ([], None, true) => Among::Taught,
-        ([], Some(class), _) => Among::Below(class.clone()),
-        (listed, ..) => Among::Listed(listed.iter().map(|class| class.trim().to_owned()).collect()),
-    };
-    let lambda = arguments.lambda.map_or(classifier.default_lambda(), |lambda| lambda as f32);
-    let candidates = classifier.candidates(&among, lambda)?;
-    let mut report = Report { candidates: &candidates, format, explain: arguments.explain, entries: 0 };
+    let classifier = arguments.encoder.open(&arguments.model, &arguments.device)?;
+    ensure!(
+        !arguments.unknown || classifier.is_fitted(),
+        "--unknown needs a model made by `gpn fit`, which measures what is unknown"
+    );
+    let predictor = classifier.predictor(&PredictRequest {
+        among: among(arguments),
+        top: arguments.top as usize,
+        explain: arguments.explain,
+        lambda: arguments.lambda.map(|lambda| lambda as f32),
+        level: arguments.level.unwrap_or_default(),
+        confidence: arguments.confidence,
+    })?;
+    let mut report = Report { format, entries: 0, names_unknown: arguments.unknown };
 
     let mut failed = Vec::new();
     let mut samples = Vec::new();
     for file in &arguments.files {
-        match Sample::at(file, classifier.input()) {
+        match classifier.samples_at(file) {
             Ok(found) => samples.extend(found),
             Err(error) => failed.push((file.display().to_string(), error)),
         }
@@ -104,12 +127,9 @@ pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<()> {
     }
     for chunk in samples.chunks(CHUNK) {
         let mut text = String::new();
-        for (sample, embedding) in chunk.iter().zip(classifier.embed(chunk)?) {
-            match embedding {
-                Ok(embedding) => {
-                    let guesses = candidates.rank(&embedding, arguments.top as usize);
-                    text += &report.guesses(&sample.name, &guesses)?;
-                }
+        for (sample, prediction) in chunk.iter().zip(predictor.predict(chunk, &Watch::default())?) {
+            match prediction {
+                Ok(prediction) => text += &report.prediction(&prediction)?,
                 Err(error) => {
                     faults += 1;
                     text += &report.fault(&sample.name, &error);
@@ -130,16 +150,25 @@ pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Results in one form.
-struct Report<'a> {
-    candidates: &'a Candidates,
-    format: Format,
-    explain: bool,
-    /// Samples written so far.
-    entries: usize,
+fn among(arguments: &PredictArguments) -> Among {
+    match (&arguments.among[..], &arguments.below, arguments.taught) {
+        ([], None, false) => Among::All,
+        ([], None, true) => Among::Taught,
+        ([], Some(class), _) => Among::Below(class.clone()),
+        (listed, ..) => Among::Listed(listed.iter().map(|class| class.trim().to_owned()).collect()),
+    }
 }
 
-impl Report<'_> {
+/// Results in one form.
+struct Report {
+    format: Format,
+    /// Samples written so far.
+    entries: usize,
+    /// Whether samples of no class are called so.
+    names_unknown: bool,
+}
+
+impl Report {
     fn print(&self, text: &str) -> anyhow::Result<()> {
         match self.format {
             Format::Text => terminal::print_text(text),
@@ -161,7 +190,7 @@ impl Report<'_> {
     }
 
     /// A sample that could not be read: named on standard error, and in JSON.
-    fn fault(&mut self, name: &str, error: &TrainError) -> String {
+    fn fault(&mut self, name: &str, error: &Error) -> String {
         terminal::warn(&error.to_string());
         match self.format {
             Format::Text | Format::Csv => String::new(),
@@ -169,46 +198,18 @@ impl Report<'_> {
         }
     }
 
-    fn guesses(&mut self, name: &str, guesses: &[Guess]) -> anyhow::Result<String> {
-        let classes = self.candidates.classes();
-        let shares = match guesses.first() {
-            Some(best) if self.explain => Some(self.candidates.explain(best.class)),
-            _ => None,
-        };
+    fn prediction(&mut self, prediction: &Prediction) -> anyhow::Result<String> {
         match self.format {
-            Format::Text => Ok(self.text(name, guesses, shares.as_deref())),
+            Format::Text => Ok(text(prediction, self.names_unknown)),
             Format::Csv => {
                 let mut writer = csv::Writer::from_writer(Vec::new());
-                for (rank, guess) in guesses.iter().enumerate() {
-                    let class = &classes[guess.class];
-                    let probability = format!("{:.6}", guess.probability);
-                    writer.write_record([
-                        name,
-                        &(rank + 1).to_string(),
-                        &class.id,
-                        &class.name,
-                        &probability,
-                    ])?;
+                for (rank, class) in prediction.classes.iter().enumerate() {
+                    let (rank, probability) = ((rank + 1).to_string(), format!("{:.6}", class.probability));
+                    writer.write_record([&prediction.file, &rank, &class.id, &class.name, &probability])?;
                 }
                 Ok(String::from_utf8(writer.into_inner()?)?)
             }
-            Format::Json => {
-                let list: Vec<serde_json::Value> = guesses
-                    .iter()
-                    .map(|guess| {
-                        let class = &classes[guess.class];
-                        serde_json::json!({
-                            "id": class.id, "name": class.name,
-                            "probability": guess.probability, "distance": guess.distance,
-                        })
-                    })
-                    .collect();
-                let mut object = serde_json::json!({ "file": name, "classes": list });
-                if let Some(shares) = shares {
-                    object["shaped_by"] = serde_json::to_value(shares)?;
-                }
-                Ok(self.object(&object))
-            }
+            Format::Json => Ok(self.object(&serde_json::to_value(prediction)?)),
         }
     }
 
@@ -216,35 +217,48 @@ impl Report<'_> {
         self.entries += 1;
         format!("{}\n{object}", if self.entries == 1 { "" } else { "," })
     }
-
-    fn text(&self, name: &str, guesses: &[Guess], shares: Option<&[Share]>) -> String {
-        let classes = self.candidates.classes();
-        let mut text = format!("{}\n", printable::one_line(name));
-        for guess in guesses {
-            let percent = 100.0 * guess.probability;
-            // invariant: writing to a string does not fail.
-            writeln!(text, "{percent:7.2}%  {}", labelled(&classes[guess.class])).unwrap();
-        }
-        let (Some(shares), Some(best)) = (shares, guesses.first()) else { return text };
-        // invariant: as above.
-        writeln!(text, "  what shaped {}:", printable::cell(&classes[best.class].name)).unwrap();
-        let mut line =
-            |share: f64, words: String| writeln!(text, "  {:7.2}%  {words}", 100.0 * share).unwrap();
-        for share in shares.iter().take(SHOWN_SHARES) {
-            let sign = if share.weight < 0.0 { ", taken away" } else { "" };
-            line(share.share, format!("{}, {}{sign}", labelled(&share.class), in_words(share.relation)));
-        }
-        let rest = shares.get(SHOWN_SHARES..).unwrap_or_default();
-        if !rest.is_empty() {
-            line(rest.iter().map(|share| share.share).sum(), format!("{} others", rest.len()));
-        }
-        text
-    }
 }
 
-fn labelled(class: &gpn_train::ClassName) -> String {
-    let (id, name) = (printable::cell(&class.id), printable::cell(&class.name));
-    if class.id == class.name { id } else { format!("{name} ({id})") }
+/// A prediction for people.
+fn text(prediction: &Prediction, names_unknown: bool) -> String {
+    let mut text = format!("{}\n", printable::one_line(&prediction.file));
+    if names_unknown && prediction.unknown.is_some_and(|unknown| unknown.is_unknown) {
+        text += "  none of these: it is like no class of the model; the nearest are\n";
+    }
+    if let Some(sure) = &prediction.sure {
+        let way = if sure.path.is_empty() { "not sure of anything".into() } else { way(&sure.path) };
+        // invariant: writing to a string does not fail.
+        writeln!(text, "{:7.2}%  {way}  (as deep as sure)", 100.0 * sure.probability).unwrap();
+    }
+    for class in &prediction.classes {
+        let percent = 100.0 * class.probability;
+        // invariant: writing to a string does not fail.
+        let words = if class.path.len() > 1 { way(&class.path) } else { labelled(&class.id, &class.name) };
+        writeln!(text, "{percent:7.2}%  {words}").unwrap();
+    }
+    let (Some(shares), Some(best)) = (&prediction.shaped_by, prediction.classes.first()) else { return text };
+    // invariant: as above.
+    writeln!(text, "  what shaped {}:", printable::cell(&best.name)).unwrap();
+    let mut line = |share: f64, words: String| writeln!(text, "  {:7.2}%  {words}", 100.0 * share).unwrap();
+    for Share { class: ClassName { id, name }, relation, weight, share } in shares.iter().take(SHOWN_SHARES) {
+        let sign = if *weight < 0.0 { ", taken away" } else { "" };
+        line(*share, format!("{}, {}{sign}", labelled(id, name), in_words(*relation)));
+    }
+    let rest = shares.get(SHOWN_SHARES..).unwrap_or_default();
+    if !rest.is_empty() {
+        line(rest.iter().map(|share| share.share).sum(), format!("{} others", rest.len()));
+    }
+    text
+}
+
+/// The way to a class, from below the root.
+fn way(path: &[ClassName]) -> String {
+    path.iter().map(|class| printable::cell(&class.name)).collect::<Vec<_>>().join(" > ")
+}
+
+fn labelled(id: &str, name: &str) -> String {
+    let (shown, name) = (printable::cell(id), printable::cell(name));
+    if shown == name || shown.is_empty() { name } else { format!("{name} ({shown})") }
 }
 
 fn in_words(relation: Relation) -> &'static str {
@@ -254,5 +268,6 @@ fn in_words(relation: Relation) -> &'static str {
         Relation::Child => "below it",
         Relation::Nearest => "nearest to it",
         Relation::Further => "further away",
+        Relation::All => "what all classes have in common",
     }
 }

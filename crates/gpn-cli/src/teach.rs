@@ -1,18 +1,17 @@
 //! `gpn teach`.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use clap::Args;
-use gpn_data::source::{SourceKind, SourceSpec};
-use gpn_files::FileLock;
-use gpn_model::{Device, InputShape};
-use gpn_taxonomy::nearest_name;
-use gpn_train::{Again, ClassEntry, Classifier, Learned, Lesson, Place, Placing, Sample};
+use gpn::files::FileLock;
+use gpn::taxonomy::TaxonomySpec;
+use gpn::train::Placement;
+use gpn::{ClassEntry, Classifier, IfTaught, NewClass, Parents, Taught, Watch, classes_at, output};
 
+use crate::open::ModelEncoder;
 use crate::table::Table;
-use crate::{output, printable, terminal};
+use crate::{printable, terminal};
 
 const HELP: &str = "Samples are image files (JPEG, PNG, WebP, BMP, GIF), or tables of embeddings (.npy, .npz, .parquet) \
 for a model trained on embeddings; a folder stands for all of them in it. Nothing is trained, and a sample given twice counts \
@@ -45,6 +44,9 @@ pub(crate) struct TeachArguments {
     /// Parents of those classes: a CSV file of child,parent lines.
     #[arg(long, value_name = "FILE", requires = "classes_from")]
     parents: Option<PathBuf>,
+    /// Another class graph that says where classes stand that the model's own does not have: kinds.csv, go.obo, wordnet.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["parent", "parents", "nearest"])]
+    taxonomy: Option<String>,
     /// Link to the nearest training classes even where the class graph knows the place.
     #[arg(long, conflicts_with_all = ["parent", "parents"])]
     nearest: bool,
@@ -66,10 +68,12 @@ pub(crate) struct TeachArguments {
     /// Where to compute: cpu, or cuda, rocm, wgpu where built in.
     #[arg(long, default_value = "cpu")]
     device: String,
+    #[command(flatten)]
+    encoder: ModelEncoder,
 }
 
 pub(crate) fn run(arguments: &TeachArguments) -> anyhow::Result<()> {
-    let in_place = output::same_file(&gpn_train::model_file(&arguments.model)?, &arguments.out);
+    let in_place = output::same_file(&gpn::train::model_file(&arguments.model)?, &arguments.out);
     let may_write = || output::may_write(&arguments.out, arguments.force || in_place);
     may_write()?;
     // From here to the end, so that nothing taught to the same file meanwhile is lost.
@@ -79,31 +83,34 @@ pub(crate) fn run(arguments: &TeachArguments) -> anyhow::Result<()> {
     .with_context(|| format!("{}: cannot write", arguments.out.display()))?;
     // Whoever was waited for may have written the file.
     may_write()?;
-    let device = Device::open(arguments.device.parse()?)?;
-    let mut classifier = Classifier::open(&arguments.model, &device)?;
-    let lessons = lessons(arguments, classifier.input())?;
-    let again = match (arguments.more, arguments.replace) {
-        (true, _) => Again::More,
-        (_, true) => Again::Replace,
-        _ => Again::Refuse,
+    let classifier = arguments.encoder.open(&arguments.model, &arguments.device)?;
+    let mut classes = classes(arguments, &classifier)?;
+    leave_out_unreadable(&classifier, &mut classes)?;
+    let taxonomy = arguments.taxonomy.as_deref().map(str::parse::<TaxonomySpec>).transpose()?;
+    let taxonomy = taxonomy.map(|spec| gpn::taxonomy::read(&spec)).transpose()?;
+    let taxonomy = taxonomy.as_ref().map(|checked| &checked.taxonomy);
+    let if_taught = match (arguments.more, arguments.replace) {
+        (true, _) => IfTaught::Add,
+        (_, true) => IfTaught::Replace,
+        _ => IfTaught::Refuse,
     };
-    let learned = classifier.teach(&lessons, again)?;
+    let taught = classifier.teach_in(&classes, if_taught, taxonomy, &Watch::default())?;
     classifier.save(&arguments.out)?;
-    warn_of_repeated(&learned);
+    warn_of_repeated(&taught);
     if arguments.json {
-        return terminal::print_json(&format!("{:#}\n", serde_json::to_value(&learned)?));
+        return terminal::print_json(&format!("{:#}\n", serde_json::to_value(&taught)?));
     }
     let entries = classifier.classes();
     let mut table = Table::of_words(["id", "name", "samples", "place"]);
-    for class in &learned {
+    for class in &taught {
         table.row([class.id.clone(), class.name.clone(), class.samples.to_string(), place(&entries, class)]);
     }
     terminal::print_text(&table.to_string())
 }
 
 /// One warning of all samples that their classes had already.
-fn warn_of_repeated(learned: &[Learned]) {
-    let repeated: Vec<&Learned> = learned.iter().filter(|class| class.repeated > 0).collect();
+fn warn_of_repeated(taught: &[Taught]) {
+    let repeated: Vec<&Taught> = taught.iter().filter(|class| class.repeated > 0).collect();
     match repeated[..] {
         [] => {}
         [class] => terminal::warn(&format!(
@@ -124,10 +131,10 @@ fn warn_of_repeated(learned: &[Learned]) {
 }
 
 /// Where a class stands, in words.
-fn place(entries: &[ClassEntry], class: &Learned) -> String {
+fn place(entries: &[ClassEntry], class: &Taught) -> String {
     let entry = entries.iter().find(|entry| entry.id == class.id);
     let (ids, word) = match (&class.place, entry) {
-        (Place::Nearest, Some(entry)) => (&entry.nearest, "near"),
+        (Placement::Nearest, Some(entry)) => (&entry.nearest, "near"),
         (_, Some(entry)) => (&entry.parents, "below"),
         (_, None) => return String::new(),
     };
@@ -139,100 +146,39 @@ fn place(entries: &[ClassEntry], class: &Learned) -> String {
     format!("{word} {}", names.join(", "))
 }
 
-fn lessons(arguments: &TeachArguments, input: InputShape) -> anyhow::Result<Vec<Lesson>> {
-    if let Some(class) = &arguments.class {
-        let place = match (arguments.nearest, &arguments.parent[..]) {
-            (true, _) => Placing::Nearest,
-            (_, []) => Placing::Found,
-            (_, parents) => Placing::Below(parents.to_vec()),
-        };
-        let samples = samples(&arguments.files, input)?;
-        return Ok(vec![Lesson { class: class.clone(), place, samples }]);
+/// Takes out samples that cannot be read, with one warning; a class must keep one.
+fn leave_out_unreadable(classifier: &Classifier, classes: &mut [NewClass]) -> anyhow::Result<()> {
+    let mut failed = Vec::new();
+    for class in classes {
+        let embedded = classifier.embed(&class.samples, &Watch::default())?;
+        if !embedded.is_empty() && embedded.iter().all(Result::is_err) {
+            // invariant: there is at least one, and all of them are errors.
+            return Err(embedded.into_iter().find_map(Result::err).unwrap().into());
+        }
+        let mut is_read = embedded.iter().map(Result::is_ok);
+        class.samples.retain(|_| is_read.next().unwrap_or(true));
+        failed.extend(embedded.into_iter().filter_map(Result::err));
     }
-    let Some(path) = &arguments.classes_from else { bail!("name a class with --class") };
-    let classes = if path.is_dir() { classes_in(path, input)? } else { classes_of_table(path, input)? };
-    let mut parents = match &arguments.parents {
-        Some(file) => parents_of(file, &classes)?,
-        None => BTreeMap::new(),
-    };
-    let lesson = |(class, samples): (String, Vec<Sample>)| {
-        let place = match parents.remove(&class) {
-            Some(parents) => Placing::Below(parents),
-            None if arguments.nearest => Placing::Nearest,
-            None => Placing::Found,
-        };
-        Lesson { class, place, samples }
-    };
-    Ok(classes.into_iter().map(lesson).collect())
+    if !failed.is_empty() {
+        let named = terminal::first_few(failed.iter().map(ToString::to_string));
+        terminal::warn(&format!("{} samples are left out: {named}", failed.len()));
+    }
+    Ok(())
 }
 
-fn samples(files: &[PathBuf], input: InputShape) -> anyhow::Result<Vec<Sample>> {
+fn classes(arguments: &TeachArguments, classifier: &Classifier) -> anyhow::Result<Vec<NewClass>> {
+    let otherwise = if arguments.nearest { Parents::Unknown } else { Parents::FromGraph };
+    let Some(class) = &arguments.class else {
+        let Some(path) = &arguments.classes_from else { bail!("name a class with --class") };
+        return Ok(classes_at(path, arguments.parents.as_deref(), &otherwise, classifier)?);
+    };
+    let parents = match &arguments.parent[..] {
+        [] => otherwise,
+        parents => Parents::Named(parents.to_vec()),
+    };
     let mut samples = Vec::new();
-    for file in files {
-        samples.extend(Sample::at(file, input)?);
+    for file in &arguments.files {
+        samples.extend(classifier.samples_at(file)?);
     }
-    Ok(samples)
-}
-
-/// One class for each folder in a folder.
-fn classes_in(path: &Path, input: InputShape) -> anyhow::Result<BTreeMap<String, Vec<Sample>>> {
-    let mut classes = BTreeMap::new();
-    for entry in std::fs::read_dir(path).with_context(|| format!("{}: cannot read", path.display()))? {
-        let folder = entry.with_context(|| format!("{}: cannot read", path.display()))?.path();
-        let Some(name) = folder.file_name().and_then(|name| name.to_str()).filter(|_| folder.is_dir()) else {
-            continue;
-        };
-        classes.insert(name.to_owned(), Sample::at(&folder, input)?);
-    }
-    ensure!(
-        !classes.is_empty(),
-        "{}: there are no folders in it; --classes-from expects one for each class",
-        path.display()
-    );
-    Ok(classes)
-}
-
-/// One class for each label of a table of embeddings.
-fn classes_of_table(path: &Path, input: InputShape) -> anyhow::Result<BTreeMap<String, Vec<Sample>>> {
-    let InputShape::Embedding { len } = input else {
-        bail!("{}: this model takes images; name a folder with a folder for each class", path.display());
-    };
-    let table = gpn_data::open(&SourceSpec { kind: SourceKind::Embeddings, path: path.to_owned() })?;
-    let mut values = match table.kind() {
-        gpn_data::SampleKind::Embeddings { dim } if dim == len => vec![0.0; len],
-        gpn_data::SampleKind::Embeddings { dim } => {
-            bail!("{}: the embeddings have {dim} numbers; this model takes {len}", path.display())
-        }
-        gpn_data::SampleKind::Images => bail!("{}: it holds no embeddings", path.display()),
-    };
-    let mut classes: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
-    for (row, info) in table.samples().iter().enumerate() {
-        table.embedding(row, &mut values)?;
-        let class = table.leaves()[info.leaf as usize].id.clone();
-        let name = format!("{}: {}", path.display(), info.file);
-        classes.entry(class).or_default().push(Sample::embedding(name, values.clone()));
-    }
-    Ok(classes)
-}
-
-/// The parents of each class in a file of edges, whose children must all be taught.
-fn parents_of(
-    file: &Path,
-    classes: &BTreeMap<String, Vec<Sample>>,
-) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
-    let edges = gpn_taxonomy::read_edges(file)?.taxonomy;
-    let mut parents = BTreeMap::new();
-    for child in edges.nodes().filter(|&child| !edges.parents(child).is_empty()) {
-        let id = edges.id(child);
-        if !classes.contains_key(id) {
-            let hint = match nearest_name(id, classes.keys().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "take its lines out".into(),
-            };
-            bail!("{}: class `{id}` has parents here but is not being taught; {hint}", file.display());
-        }
-        let above = edges.parents(child).iter().map(|&parent| edges.id(parent).to_owned()).collect();
-        parents.insert(id.to_owned(), above);
-    }
-    Ok(parents)
+    Ok(vec![NewClass { class: class.clone(), parents, samples }])
 }

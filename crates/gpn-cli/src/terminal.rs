@@ -16,7 +16,9 @@ const WARNING: Mark<'_> = ("warning:", "1;33");
 
 /// Prints the one message of a failed command.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    write_message(Some(ERROR), &with_causes(error));
+    let text = with_causes(error);
+    let text = crate::hints::hint(error).map_or(text.clone(), |hint| format!("{text}; {hint}"));
+    write_message(Some(ERROR), &text);
 }
 
 /// The message with its causes, leaving out those it tells already.
@@ -89,7 +91,7 @@ fn write_line(mark: Option<Mark<'_>>, shown: &str) {
         Some((word, style)) => format!("{} {shown}", painted(word, style)),
         None => shown.to_owned(),
     };
-    // A closed standard error is no reason to stop.
+    // The work goes on when standard error is closed.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 

@@ -45,7 +45,7 @@ fn synthetic(out: &Path) -> PathBuf {
     // invariant: the built-in data set brings its class graph.
     let taxonomy = source.taxonomy().unwrap().unwrap().taxonomy;
     let config = BuildConfig { size: 64, ..BuildConfig::synthetic(0) };
-    build(&source, &taxonomy, "built in", &config, out, &|_, _| {}).unwrap();
+    build(&source, &taxonomy, "built in", &config, out, &()).unwrap();
     out.to_owned()
 }
 

@@ -7,8 +7,8 @@ thread_local! {
     static CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `read`, or gives `None` where it panics.
-pub(crate) fn contain<T>(read: impl FnOnce() -> T) -> Option<T> {
+/// Runs `read`, or gives `None` where it panics. For readers of other crates, some of which panic on damaged files.
+pub fn contain<T>(read: impl FnOnce() -> T) -> Option<T> {
     let outer = CONTAINED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(read));
     CONTAINED.set(outer);

@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use gpn_files::ErrorKind;
+
+use crate::format::image::ForeignFormat;
+
 /// An error while reading or writing samples.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -23,7 +27,52 @@ pub enum DataError {
         /// What is wrong, where, and what is expected instead.
         reason: String,
     },
-    /// A file asks for more memory than its kind may take.
+    /// A file or an array is sound, but not of the form that is needed here.
+    #[error("{file}: {reason}")]
+    Unfit {
+        /// The file, with the entry inside an archive where there is one, or what is in memory.
+        file: String,
+        /// What it is, and what is expected instead.
+        reason: String,
+    },
+    /// A source has classes but no samples, which only a benchmark of classes alone can be made from.
+    #[error("{source_name}: it lists classes but holds no samples")]
+    NoSamples {
+        /// The source's description.
+        source_name: String,
+    },
+    /// A directory is no benchmark.
+    #[error("{}: it is no benchmark directory (no {manifest})", path.display())]
+    NotABenchmark {
+        /// The directory.
+        path: PathBuf,
+        /// The file that is missing.
+        manifest: &'static str,
+    },
+    /// There is a benchmark at the target already, and it is not to be replaced.
+    #[error("{}: it holds a benchmark already", path.display())]
+    BenchmarkExists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is something else at the target.
+    #[error("{}: it exists and is no benchmark; choose another directory", path.display())]
+    TargetTaken {
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// Another process is building the same benchmark.
+    #[error(
+        "{}: {holder} is building it right now; wait until that ends, or choose another directory",
+        path.display()
+    )]
+    Busy {
+        /// The directory.
+        path: PathBuf,
+        /// Who is building it.
+        holder: gpn_files::Holder,
+    },
+    /// A file needs more memory than is allowed for its kind.
     #[error(
         "{file}: {what} takes {size} bytes, more than the limit of {limit}; the file is damaged or hostile"
     )]
@@ -57,6 +106,14 @@ pub enum DataError {
         file: String,
         /// What the decoder says.
         reason: String,
+    },
+    /// A file among the images is of a format that is not read; the others may be fine.
+    #[error("{file}: is {}, which is not read; {}", format.one(), format.advice())]
+    ForeignImage {
+        /// Name of the file within its source.
+        file: String,
+        /// What it is.
+        format: ForeignFormat,
     },
     /// An embedding holds a value that is not a finite number.
     #[error(
@@ -95,7 +152,7 @@ pub enum DataError {
     /// The class graph does not fit.
     #[error(transparent)]
     Taxonomy(#[from] gpn_taxonomy::TaxonomyError),
-    /// No task of the wished shape can be drawn.
+    /// No task of the requested shape can be drawn.
     #[error(transparent)]
     Sampler(#[from] crate::task::SamplerError),
     /// An image cannot be transformed.
@@ -112,6 +169,9 @@ pub enum DataError {
         /// The batch that did not come.
         batch: u64,
     },
+    /// The caller stopped the work.
+    #[error("stopped before the work was done; nothing was written")]
+    Interrupted,
     /// A sample was asked for in a form or at an index that the source does not have.
     #[error("{source_name}: {reason}")]
     NoSuchSample {
@@ -126,6 +186,41 @@ impl DataError {
     /// A system error on `path` while trying to `action`.
     pub(crate) fn io(action: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// Something sound that cannot be used.
+    pub(crate) fn unfit(file: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unfit { file: file.into(), reason: reason.into() }
+    }
+
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { source, .. } => ErrorKind::of_io(source),
+            Self::Malformed { .. } | Self::TooLarge { .. } | Self::BrokenImage { .. } => ErrorKind::Damaged,
+            Self::Unfit { .. }
+            | Self::NoSamples { .. }
+            | Self::PickleRefused { .. }
+            | Self::NotFinite { .. }
+            | Self::ForeignImage { .. }
+            | Self::BadSource { .. }
+            | Self::UnknownLeaves { .. } => ErrorKind::BadInput,
+            Self::NotABenchmark { .. } | Self::NoSuchSample { .. } => ErrorKind::NotFound,
+            Self::BenchmarkExists { .. } | Self::TargetTaken { .. } | Self::Busy { .. } => {
+                ErrorKind::Conflict
+            }
+            Self::Taxonomy(error) => error.kind(),
+            Self::Sampler(error) => error.kind(),
+            Self::Transform(error) => error.kind(),
+            Self::Synthetic(error) => error.kind(),
+            Self::Interrupted => ErrorKind::Interrupted,
+            Self::LoaderStopped { .. } => ErrorKind::Bug,
+        }
+    }
+
+    /// Whether it concerns one sample alone, so that the others can be used without it.
+    pub fn is_of_one_sample(&self) -> bool {
+        matches!(self, Self::BrokenImage { .. } | Self::ForeignImage { .. })
     }
 
     /// A format error in `file`.

@@ -18,7 +18,7 @@
 //! let source = SyntheticSource::new(SyntheticConfig { size: 8, ..SyntheticConfig::default() });
 //! let taxonomy = source.taxonomy().unwrap()?.taxonomy;
 //! let config = BuildConfig { size: 8, ..BuildConfig::default() };
-//! build(&source, &taxonomy, "built in", &config, &out, &|_done, _total| {})?;
+//! build(&source, &taxonomy, "built in", &config, &out, &())?;
 //!
 //! let benchmark = Benchmark::open(&out)?;
 //! let pool = benchmark.task_pool(Split::Close, Part::Test);
@@ -29,20 +29,25 @@
 //!
 //! Files are never trusted: sizes are checked before memory is taken, pickles are parsed as data, and an error
 //! names the file, the place in it and what to do. An image that cannot be decoded is an error of that image
-//! alone ([`DataError::BrokenImage`]).
+//! alone ([`DataError::is_of_one_sample`]). [`DataError::kind`] says what kind of failure an error is.
 
 pub mod benchmark;
 mod contain;
 mod error;
 pub mod format;
 pub mod loader;
+mod progress;
 pub mod rng;
 pub mod source;
 pub mod synthetic;
 pub mod task;
 pub mod transform;
 
-pub use contain::panic_is_contained;
+pub use contain::{contain, panic_is_contained};
 pub use error::DataError;
 pub use format::image::{RgbImage, decode};
-pub use source::{Leaf, SampleInfo, SampleKind, Source, SourceKind, SourceSpec, open};
+pub use gpn_files::ErrorKind;
+pub use progress::Progress;
+pub use source::{
+    Leaf, SampleInfo, SampleKind, Source, SourceKind, SourceNote, SourceSpec, open, open_watched,
+};

@@ -7,23 +7,50 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 
 /// What a stream is for. Two purposes never share random numbers, even with the same seed and index.
+///
+/// Indices are below 2^61.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
 pub enum Purpose {
     /// Which classes are for training and which for testing.
-    Split = 1,
+    Split,
     /// Which samples a class gets.
-    Assignment = 2,
+    Assignment,
     /// Classes and samples of a task; the index is the task's number.
-    Task = 3,
+    Task,
     /// Crops and flips; the index is the number of the batch.
-    Augmentation = 4,
-    /// Initial weights; the index is the number of the tensor.
-    Weights = 5,
-    /// What a training step does and on which samples; the index is the step's number.
-    Step = 6,
-    /// Which samples a refresh of the memory looks at.
-    Memory = 7,
+    Augmentation,
+    /// Which kind of step a training step is; the index is the step's number.
+    Step,
+    /// The samples of an auxiliary batch; the index is the step's number.
+    AuxiliaryBatch,
+    /// Which half of a long list of neighbours is followed; the index is the step's number.
+    HalvedLists,
+    /// Which samples a refresh of the memory looks at; the index is the number of the refresh.
+    Memory,
+    /// Crops and flips of the samples that a refresh of the memory looks at; a part has its own
+    /// index, see [`Stream::of_part`].
+    MemoryCrops,
+    /// Which samples of a class measure while a catalogue is fitted; the index is the class's number.
+    HeldOut,
+}
+
+impl Purpose {
+    /// The number in the key, and the stream of index 0. Purposes that were told apart late share the number of an older
+    /// one, far behind its streams: the numbers decide what every published seed gives, so they never change.
+    fn place(self) -> (u64, u64) {
+        match self {
+            Self::Split => (1, 0),
+            Self::Assignment => (2, 0),
+            Self::Task => (3, 0),
+            Self::Augmentation => (4, 0),
+            Self::Step => (6, 0),
+            Self::AuxiliaryBatch => (6, 1 << 61),
+            Self::HalvedLists => (6, 1 << 62),
+            Self::Memory => (7, 0),
+            Self::MemoryCrops => (7, 1 << 63),
+            Self::HeldOut => (8, 0),
+        }
+    }
 }
 
 /// A stream of random numbers.
@@ -40,12 +67,18 @@ impl Stream {
     /// assert_ne!(draw(3), draw(4));
     /// ```
     pub fn new(seed: u64, purpose: Purpose, index: u64) -> Self {
+        let (number, first) = purpose.place();
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
-        key[8..16].copy_from_slice(&(purpose as u64).to_le_bytes());
+        key[8..16].copy_from_slice(&number.to_le_bytes());
         let mut generator = ChaCha8Rng::from_seed(key);
-        generator.set_stream(index);
+        generator.set_stream(first + index);
         Self(generator)
+    }
+
+    /// The stream for part `part` of the work with number `index`, where its parts are done by several threads.
+    pub fn of_part(seed: u64, purpose: Purpose, index: u64, part: u32) -> Self {
+        Self::new(seed, purpose, (index << 32) + u64::from(part))
     }
 
     /// The next 32 random bits.
@@ -120,6 +153,36 @@ mod tests {
         let mut stream = Stream::new(42, Purpose::Task, 5);
         let drawn: Vec<usize> = (0..6).map(|_| stream.below(1000)).collect();
         assert_eq!(drawn, [788, 393, 232, 354, 431, 192], "a change here changes every published task");
+    }
+
+    #[test]
+    fn streams_of_training_never_change() {
+        let bits = |purpose, index| Stream::new(42, purpose, index).bits();
+        let drawn = [
+            bits(Purpose::Step, 5),
+            bits(Purpose::AuxiliaryBatch, 5),
+            bits(Purpose::HalvedLists, 5),
+            bits(Purpose::Memory, 5),
+            bits(Purpose::MemoryCrops, 5),
+            Stream::of_part(42, Purpose::MemoryCrops, 2, 5).bits(),
+        ];
+        // Keys and streams as they were before purposes had names of their own.
+        let expected = [
+            (6, 5),
+            (6, (1 << 61) + 5),
+            (6, (1 << 62) + 5),
+            (7, 5),
+            (7, (1 << 63) + 5),
+            (7, (1 << 63) + (2 << 32) + 5),
+        ];
+        for (drawn, (number, stream)) in drawn.into_iter().zip(expected) {
+            let mut key = [0; 32];
+            key[0] = 42;
+            key[8] = number;
+            let mut generator = ChaCha8Rng::from_seed(key);
+            generator.set_stream(stream);
+            assert_eq!(drawn, generator.next_u32());
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use gpn_data::source::{Source, SourceKind, SourceSpec, SyntheticSource};
 use gpn_data::synthetic::SyntheticConfig;
 use gpn_data::task::{Sampling, Task, TaskConfig, TaskSampler, read_tasks, write_tasks};
 use gpn_data::transform::CropConfig;
-use gpn_data::{DataError, open};
+use gpn_data::{DataError, ErrorKind, open};
 use gpn_taxonomy::{Taxonomy, TaxonomyBuilder};
 
 /// The built-in data set, small: 8x8 pixels, three samples of each leaf for a class.
@@ -28,7 +28,7 @@ fn synthetic(seed: u64, out: &Path) -> BuildReport {
     let general = BuildConfig::synthetic(seed);
     let assign = AssignConfig { per_leaf: 3, ..general.assign.clone() };
     let config = BuildConfig { size: 8, assign, ..general };
-    build(&source, &taxonomy, "built in", &config, out, &|_, _| {}).unwrap()
+    build(&source, &taxonomy, "built in", &config, out, &()).unwrap()
 }
 
 /// root > animal > cat, dog, bird; root > thing > cup, car.
@@ -84,7 +84,7 @@ fn build_from(
     config: &BuildConfig,
     out: &Path,
 ) -> Result<BuildReport, DataError> {
-    build(source, taxonomy, "edges:test", config, out, &|_, _| {})
+    build(source, taxonomy, "edges:test", config, out, &())
 }
 
 fn files_of(folder: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -271,10 +271,13 @@ fn a_benchmark_is_replaced_only_when_told_and_only_by_a_complete_one() {
     build_from(&*source, &graph(&EDGES), &train_on_all(), &out).unwrap();
     let before = files_of(&out);
 
-    let error = build_from(&*source, &graph(&EDGES), &train_on_all(), &out).unwrap_err().to_string();
-    assert!(error.contains("holds a benchmark already; pass --force"), "{error}");
+    let error = build_from(&*source, &graph(&EDGES), &train_on_all(), &out).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.to_string().ends_with("bench: it holds a benchmark already"), "{error}");
     let replace = BuildConfig { replace: true, ..train_on_all() };
-    let error = build_from(&*source, &graph(&EDGES[..4]), &replace, &out).unwrap_err().to_string();
+    let error = build_from(&*source, &graph(&EDGES[..4]), &replace, &out).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BadInput);
+    let error = error.to_string();
     assert!(error.contains("`bird`") && error.contains("`car`"), "{error}");
     assert!(files_of(&out) == before, "a failed build leaves the old benchmark alone");
 
@@ -385,8 +388,9 @@ fn chains_are_reported_and_can_be_collapsed() {
 #[test]
 fn a_changed_or_foreign_directory_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
-    let error = Benchmark::open(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("no benchmark directory") && error.contains("gpn data build"), "{error}");
+    let error = Benchmark::open(folder.path()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("no benchmark directory"), "{error}");
 
     let out = folder.path().join("bench");
     synthetic(0, &out);
@@ -394,6 +398,7 @@ fn a_changed_or_foreign_directory_is_noticed() {
     let classes = out.join("classes.csv");
     let text = fs::read_to_string(&classes).unwrap();
     fs::write(&classes, text.replacen("train", "close", 1)).unwrap();
+    assert_eq!(Benchmark::open(&out).unwrap_err().kind(), ErrorKind::Damaged);
     assert!(message(Check::Sampled).contains("bench: not as built: classes.csv; build the benchmark anew"));
     fs::write(&classes, text.lines().take(20).collect::<Vec<_>>().join("\n")).unwrap();
     let error = message(Check::Nothing);

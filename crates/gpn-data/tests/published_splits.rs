@@ -37,7 +37,7 @@ fn built(kind: SourceKind, path: PathBuf, wordnet: &Taxonomy, config: BuildConfi
     let out = folder.path().join("bench");
     let source = gpn_data::open(&SourceSpec { kind, path }).unwrap();
     let config = BuildConfig { root_id: Some("root".into()), ..config };
-    build(&*source, wordnet, "wordnet", &config, &out, &|_, _| {}).unwrap();
+    build(&*source, wordnet, "wordnet", &config, &out, &()).unwrap();
     let benchmark = Benchmark::open(&out).unwrap();
     (folder, benchmark)
 }

@@ -71,6 +71,16 @@ impl AtomicFile {
         Ok(Self(Kind::Beside { file: BufWriter::with_capacity(1 << 16, file), target }))
     }
 
+    /// Forces what is written so far to the disk. Called now and then while a long file is written, it spares
+    /// [`commit`](Self::commit) a long wait.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        match &self.0 {
+            Kind::Beside { file, .. } => file.get_ref().as_file().sync_data(),
+            Kind::Direct(_) => Ok(()),
+        }
+    }
+
     /// Forces the bytes to the disk and puts the file into its place.
     pub fn commit(self) -> io::Result<()> {
         match self.0 {

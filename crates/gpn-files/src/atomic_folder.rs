@@ -7,20 +7,27 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::beside::{behind_links, folder_of, name_of, partials_of, sync_folder, with_partial_name};
+use crate::error_kind::ErrorKind;
 use crate::lock::{FileLock, Holder};
 
 /// Why a directory cannot be begun.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Another process is writing the same directory.
+    #[error("{0} is writing it right now; wait until that ends, or choose another directory")]
     Busy(Holder),
     /// The operating system refused.
-    Io(io::Error),
+    #[error("cannot write the directory: {0}")]
+    Io(#[from] io::Error),
 }
 
-impl From<io::Error> for FolderError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
+impl FolderError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Busy(_) => ErrorKind::Conflict,
+            Self::Io(error) => ErrorKind::of_io(error),
+        }
     }
 }
 

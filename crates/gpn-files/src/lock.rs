@@ -85,7 +85,7 @@ impl FileLock {
             // Whoever held it may have removed the file between opening and locking: such a lock binds nobody.
             if is_still_at(&file, path) {
                 let lock = Self { file, path: path.to_owned() };
-                // A lock that says nothing of its holder, for want of room, is one all the same.
+                // On a full disk the lock file stays empty, and the lock still holds.
                 let _ = lock.sign();
                 return Ok(Ok(lock));
             }
@@ -150,11 +150,11 @@ fn holder(file: File, path: &Path) -> Holder {
 
 /// The name of this machine, where the system tells it.
 fn host_name() -> Option<String> {
-    let told = ["/proc/sys/kernel/hostname", "/etc/hostname"]
+    let text = ["/proc/sys/kernel/hostname", "/etc/hostname"]
         .iter()
         .find_map(|file| std::fs::read_to_string(file).ok())
         .or_else(|| std::env::var("COMPUTERNAME").or_else(|_| std::env::var("HOSTNAME")).ok())?;
-    let name: String = told.trim().chars().filter(char::is_ascii_graphic).collect();
+    let name: String = text.trim().chars().filter(char::is_ascii_graphic).collect();
     (!name.is_empty()).then_some(name)
 }
 

@@ -68,7 +68,7 @@ fn run(workload: &Workload, repetitions: usize, peak: f64) -> Result<(), KernelE
         let start = Instant::now();
         let params: Vec<&[f32]> = weights.iter().map(|w| w.value.as_slice()).collect();
         if !trains {
-            net.infer(&params, &buffers, &images, batch, &mut embeddings)?;
+            net.infer(&net.pack(&params, &buffers)?, &images, batch, &mut embeddings)?;
             best[3] = best[3].min(start.elapsed().as_secs_f64());
             continue;
         }

@@ -5,11 +5,11 @@ use crate::simd::Vector;
 /// Values of f32 in a cache line.
 const LINE: usize = 16;
 
-/// Values that the second cache takes beside those in use; more would be gone before they are read.
+/// Values that fit into the second-level cache beside those in use; more would be evicted before they are read.
 const MOST: usize = 1 << 16;
 
-/// What the next group of images is made from. A convolution fetches it bit by bit as it goes: reading it
-/// afterwards then does not wait for memory, which is half of the time of the element-wise work otherwise.
+/// The memory that the next group of images is made from. A convolution fetches a little of it in each step, so that
+/// reading it afterwards does not wait for memory. That wait is otherwise half of the time of the element-wise work.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Ahead<'a> {
     maps: [&'a [f32]; 3],

@@ -30,8 +30,8 @@ impl Buffer {
         let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
         #[cfg(target_os = "linux")]
         if layout.size() >= HUGE_PAGE {
-            // SAFETY: the range is one allocation of ours. The advice changes no contents, and a kernel
-            // that does not know it answers with an error that costs nothing but the speed.
+            // SAFETY: the range is one allocation of ours, and the advice changes no contents. A kernel that does not
+            // know the advice returns an error, which costs speed and nothing else.
             unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
         }
         Buffer { start: start.cast(), len }

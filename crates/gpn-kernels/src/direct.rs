@@ -40,7 +40,7 @@ struct Order {
 }
 
 impl Order {
-    /// Block of channels by block of channels, as oneDNN sums and so PyTorch: the outputs are the same bits.
+    /// Sums block of channels by block of channels, as oneDNN and therefore PyTorch does: the outputs are the same bits.
     fn of(channels: usize) -> Order {
         if channels <= CHANNEL_BLOCK {
             return Order { taps: 1, tap: 0, blocks: 1, steps: 3 * channels };

@@ -5,7 +5,8 @@
 //! Weights stay with the caller, as flat slices in PyTorch's order and under PyTorch's names
 //! ([`Network::parameters`], [`Network::buffers`]). Images `[n, 3, h, w]` become embeddings
 //! `[n, embedding_len]` with [`Network::forward`], which keeps what [`Network::backward`] needs to turn
-//! gradients of embeddings into gradients of the weights, or with [`Network::infer`], which keeps nothing.
+//! gradients of embeddings into gradients of the weights, or with [`Network::infer`], which keeps nothing and may run on
+//! any number of threads at once.
 //! [`linear`] holds what comes after a backbone: linear heads, cross-entropy, distances and Adam.
 //!
 //! ```
@@ -34,7 +35,9 @@
 //!   (`epilogue`): a map is written once, as the raw output of its convolution, and read where it is needed.
 //! - AVX-512, AVX2 with FMA, or plain Rust is chosen when the program runs (`simd`); the environment variable
 //!   `GPN_SIMD` (`avx512`, `avx2`, `fused`, `portable`) forces one.
-//! - Threads are woken once per pass and spin from layer to layer (`crew`).
+//! - Threads are woken once per pass and spin from layer to layer (`team`). Inference takes only threads that no other
+//!   pass uses (`reservation`).
+//! - Weights for inference are packed once and used by all calls ([`Network::pack`]).
 //! - Buffers are allocated at the first batch of a size, in huge pages where there are any, and used again.
 //!
 //! # What it promises
@@ -53,7 +56,6 @@
 mod ahead;
 mod buffer;
 mod conv;
-mod crew;
 mod direct;
 mod epilogue;
 mod error;
@@ -64,12 +66,14 @@ mod norm;
 mod parallel;
 mod peak;
 mod prologue;
+mod reservation;
 mod simd;
+mod team;
 mod tile;
 mod weights;
 mod winograd;
 
 pub use error::KernelError;
-pub use network::{Architecture, EXACT_BATCH, Mode, Network, TensorInfo};
+pub use network::{Architecture, EXACT_BATCH, Mode, Network, PackedWeights, TensorInfo};
 pub use peak::measured_peak_gflops;
 pub use simd::{Simd, rounding, simd_name};

@@ -2,7 +2,7 @@
 //!
 //! A batch is cut into at most [`MOST_PARTS`] parts of consecutive images, by the sizes of batch and map alone.
 //! Each part is summed by one thread from its first image to its last, and the sums of the parts are added
-//! in order. The threads are those of a [`crate::crew::Crew`].
+//! in order. The threads are those of a [`crate::team::Team`].
 
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use crate::simd::{Kernel, Simd, Vector};
 
 /// Multiplications and additions per second (in units of 10^9) of a loop of nothing but fused multiply-adds in
-/// registers, on `threads` threads: the best of many short rounds, since one that meets other work, or a thread that is
-/// only waking up, tells too little. Takes about a tenth of a second.
+/// registers, on `threads` threads. The best of many short rounds counts, because other work or a thread that is still
+/// waking up slows some of them down. Takes about a tenth of a second.
 pub fn measured_peak_gflops(threads: usize) -> f64 {
     let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build() else { return 0.0 };
     let simd = Simd::chosen();

@@ -84,7 +84,7 @@ fn check(architecture: Architecture, mode: Mode, (n, h, w): (usize, usize, usize
         }
         if mode == Mode::Eval {
             let mut inferred = vec![0.0; target.len()];
-            net.infer(&views, &buffers, &images, n, &mut inferred).unwrap();
+            net.infer(&net.pack(&views, &buffers).unwrap(), &images, n, &mut inferred).unwrap();
             for (got, expected) in inferred.iter().zip(&expected) {
                 assert!((f64::from(*got) - expected).abs() < 1e-4 * expected.abs().max(1.0), "{case}: infer");
             }

@@ -67,7 +67,8 @@ fn check_backbone(case: &Case, architecture: Architecture) {
             if mode == Mode::Eval {
                 assert_eq!(buffers, before, "evaluation changes no buffer");
                 let mut inferred = vec![0.0; out.len()];
-                net.infer(&views(&params), &buffers, &x.values, n, &mut inferred).unwrap();
+                net.infer(&net.pack(&views(&params), &buffers).unwrap(), &x.values, n, &mut inferred)
+                    .unwrap();
                 check(case, &how, "eval/out", &inferred, OUTPUTS);
             } else {
                 for (info, buffer) in net.buffers().iter().zip(&buffers) {

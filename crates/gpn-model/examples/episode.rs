@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use gpn_model::{
     Adam, BackboneKind, Device, Embedder, InputShape, ModelError, PropagationConfig, PropagationGraph,
-    Propagator, distance_loss,
+    Propagator, Trainable, distance_loss,
 };
 
 const WAY: usize = 5;

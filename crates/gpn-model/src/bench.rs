@@ -7,7 +7,8 @@ use gpn_kernels::{Architecture, Network};
 pub use gpn_kernels::{measured_peak_gflops, simd_name};
 
 use crate::{
-    Adam, BackboneKind, ClassifierHead, Device, Embedder, InputShape, ModelError, Result, distance_loss,
+    Adam, BackboneKind, ClassifierHead, Device, Embedder, InputShape, ModelError, Result, Trainable,
+    distance_loss,
 };
 
 const CLASSES: usize = 773;
@@ -174,7 +175,7 @@ fn episode_step(way: usize, shot: usize, queries: usize, size: usize) -> Result<
 
 /// Embeddings of a batch, batch norm in evaluation mode.
 fn inference_step(n: usize, size: usize) -> Result<Step> {
-    let mut embedder = Embedder::new(&BackboneKind::ResNet08.config(), square(size), &Device::cpu(), 1)?;
+    let embedder = Embedder::new(&BackboneKind::ResNet08.config(), square(size), &Device::cpu(), 1)?;
     let images = images(n, size);
     Ok(Box::new(move || Ok::<f32, ModelError>(embedder.embed(&images)?.iter().sum())))
 }

@@ -163,6 +163,7 @@ fn softmax(values: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trainable::Trainable;
 
     /// Share of samples whose highest logit is that of their label.
     fn accuracy(head: &CosineHead, samples: &[f32], labels: &[usize]) -> f32 {

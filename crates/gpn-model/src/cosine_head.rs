@@ -5,10 +5,9 @@ use gpn_kernels::linear;
 use crate::error::{ModelError, Result};
 use crate::head::{HeadPass, check_labels};
 use crate::init::first_values;
-use crate::optim::Update;
-use crate::tensors::{NamedTensor, TensorList, tensor_info};
+use crate::tensors::{TensorList, tensor_info};
+use crate::trainable::{Trainable, TrainableTensors};
 use crate::vector::{add_scaled, dot};
-use crate::weights::Weights;
 
 /// Name of the parameter in weight files.
 const NAME: &str = "cosine_classifier.weight";
@@ -17,10 +16,11 @@ const FIRST_INDEX: usize = 1 << 19;
 /// Vectors shorter than this have no direction: their cosines are 0, and so are their gradients.
 const SHORTEST: f32 = 1e-8;
 
-/// Classifier over embeddings whose logits are `scale * cos(embedding, weight of the class)`.
+/// Classifier over embeddings whose logits are `scale * cos(embedding, weight of the class)`. Its parameter is
+/// `cosine_classifier.weight: [classes, embedding_len]`.
 ///
 /// ```
-/// use gpn_model::{Adam, CosineHead};
+/// use gpn_model::{Adam, CosineHead, Trainable};
 ///
 /// let mut head = CosineHead::new(2, 10, 10.0, 1)?; // embeddings of 2, 10 classes
 /// let pass = head.forward_backward(&[0.5, -1.0, 2.0, 0.0], &[3, 9])?;
@@ -33,8 +33,7 @@ pub struct CosineHead {
     embedding_len: usize,
     classes: usize,
     scale: f32,
-    parameters: TensorList,
-    gradients: Vec<Vec<f32>>,
+    tensors: TrainableTensors,
 }
 
 impl CosineHead {
@@ -51,8 +50,8 @@ impl CosineHead {
         }
         let infos = vec![tensor_info(NAME, [classes, embedding_len])];
         let parameters = TensorList::new(infos, |index, info| first_values(info, FIRST_INDEX + index, seed));
-        let gradients = vec![vec![0.0; classes * embedding_len]];
-        Ok(Self { embedding_len, classes, scale, parameters, gradients })
+        let tensors = TrainableTensors::new(parameters, TensorList::default());
+        Ok(Self { embedding_len, classes, scale, tensors })
     }
 
     /// Number of classes.
@@ -74,7 +73,7 @@ impl CosineHead {
     }
 
     /// Loss of `embeddings: [n, embedding_len]` against `labels: [n]`, with the gradients of the embeddings (returned)
-    /// and of the parameters (kept for [`updates`](Self::updates)).
+    /// and of the parameters (kept for [`updates`](Trainable::updates)).
     pub fn forward_backward(&mut self, embeddings: &[f32], labels: &[usize]) -> Result<HeadPass> {
         let len = self.embedding_len;
         if labels.is_empty() || embeddings.len() != labels.len() * len {
@@ -93,8 +92,8 @@ impl CosineHead {
             *grad *= self.scale;
         }
         let mut grad_embeddings = vec![0.0; embeddings.len()];
-        let grad_weight = &mut self.gradients[0];
-        // The map has no bias, and this gradient no reader.
+        let grad_weight = &mut self.tensors.gradients[0];
+        // The classifier has no bias: this gradient is computed and not used.
         let mut grad_bias = vec![0.0; self.classes];
         linear::backward(
             &units.values,
@@ -110,35 +109,14 @@ impl CosineHead {
         Ok(HeadPass { loss, logits, grad_embeddings })
     }
 
-    /// `cosine_classifier.weight: [classes, embedding_len]`.
-    pub fn parameters(&self) -> &TensorList {
-        &self.parameters
-    }
-
-    /// Gradients of the last pass, in the order of [`parameters`](Self::parameters).
-    pub fn gradients(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.parameters.named(&self.gradients)
-    }
-
-    /// Parameters with their gradients, for [`Adam::step`](crate::Adam::step).
-    pub fn updates(&mut self) -> Vec<Update<'_>> {
-        self.parameters.updates(&self.gradients)
-    }
-
-    /// Takes the parameters from a weight file; tensors that do not fit are listed in one error.
-    pub fn load(&mut self, weights: &Weights) -> Result<()> {
-        self.parameters = weights.tensors_for(self.parameters.infos(), "the cosine classifier")?;
-        Ok(())
-    }
-
     /// The weights of all classes, `[classes, embedding_len]`.
     fn weight(&self) -> &[f32] {
-        &self.parameters.values()[0]
+        &self.tensors.parameters.values()[0]
     }
 
     /// The same, to be changed in place.
     pub(crate) fn weight_mut(&mut self) -> &mut [f32] {
-        &mut self.parameters.values_mut()[0]
+        &mut self.tensors.parameters.values_mut()[0]
     }
 
     fn unit_logits(&self, embeddings: &Units, weights: &Units) -> Result<Vec<f32>> {
@@ -148,6 +126,20 @@ impl CosineHead {
             *logit *= self.scale;
         }
         Ok(logits)
+    }
+}
+
+impl Trainable for CosineHead {
+    fn title(&self) -> String {
+        "the cosine classifier".into()
+    }
+
+    fn tensors(&self) -> &TrainableTensors {
+        &self.tensors
+    }
+
+    fn tensors_mut(&mut self) -> &mut TrainableTensors {
+        &mut self.tensors
     }
 }
 
@@ -233,7 +225,7 @@ mod tests {
         let points = [wide(&embeddings), wide(head.weight())];
         let at = |points: &[Vec<f64>; 2]| loss(&points[0], &points[1], &labels, len, 3.0);
         assert!((f64::from(pass.loss) - at(&points)).abs() < 1e-5);
-        for (which, got) in [&pass.grad_embeddings, &head.gradients[0]].into_iter().enumerate() {
+        for (which, got) in [&pass.grad_embeddings, &head.tensors.gradients[0]].into_iter().enumerate() {
             for (i, &got) in got.iter().enumerate() {
                 let nudged = |step: f64| {
                     let mut points = points.clone();
@@ -253,7 +245,7 @@ mod tests {
         let pass = head.forward_backward(&[0.0, 0.0, 0.0, 1.0, 2.0, 3.0], &[0, 1]).unwrap();
         assert_eq!(pass.logits[..3], [0.0; 3]);
         assert_eq!(pass.grad_embeddings[..3], [0.0; 3]);
-        let all = pass.grad_embeddings.iter().chain(&head.gradients[0]).chain([&pass.loss]);
+        let all = pass.grad_embeddings.iter().chain(&head.tensors.gradients[0]).chain([&pass.loss]);
         assert!(all.into_iter().all(|value| value.is_finite()));
     }
 
@@ -276,7 +268,7 @@ mod tests {
         let head = CosineHead::new(3, 4, 10.0, 1).unwrap();
         crate::save_weights(&file, head.parameters().iter(), None).unwrap();
         let mut other = CosineHead::new(3, 4, 10.0, 2).unwrap();
-        other.load(&Weights::read(&file).unwrap()).unwrap();
+        other.load(&crate::Weights::read(&file).unwrap()).unwrap();
         assert_eq!(other.parameters(), head.parameters());
     }
 }

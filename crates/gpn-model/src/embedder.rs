@@ -5,16 +5,17 @@ use crate::device::Device;
 use crate::engine::{self, Engine, EngineChoice};
 use crate::error::{ModelError, Result};
 use crate::init::first_values;
-use crate::optim::Update;
-use crate::tensors::{NamedTensor, TensorInfo, TensorList};
+use crate::tensors::{TensorInfo, TensorList};
+use crate::trainable::{Trainable, TrainableTensors};
+use crate::weights::Weights;
 
-/// A backbone with its parameters, batch-norm buffers and gradients, on one device.
+/// A backbone with its parameters, batch-norm buffers and gradients, on one device. Tensors have PyTorch's names.
 ///
 /// Samples and embeddings are plain slices, so that whatever stands between embeddings and loss (prototypes,
 /// propagation) may be computed in any way: it takes the embeddings and gives their gradient back.
 ///
 /// ```
-/// use gpn_model::{Adam, BackboneKind, Device, Embedder, InputShape};
+/// use gpn_model::{Adam, BackboneKind, Device, Embedder, InputShape, Trainable};
 ///
 /// let input = InputShape::Image { height: 32, width: 32 };
 /// let mut embedder = Embedder::new(&BackboneKind::ResNet08.config(), input, &Device::cpu(), 1)?;
@@ -32,9 +33,7 @@ pub struct Embedder {
     input: InputShape,
     embedding_len: usize,
     engine: Box<dyn Engine>,
-    parameters: TensorList,
-    buffers: TensorList,
-    gradients: Vec<Vec<f32>>,
+    tensors: TrainableTensors,
     /// Samples of the last forward pass that no backward pass has used yet.
     pending: Option<usize>,
 }
@@ -57,30 +56,22 @@ impl Embedder {
         let engine = engine::build(config, input, device, choice)?;
         let parameters = TensorList::new(engine.parameters(), |index, info| first_values(info, index, seed));
         let buffers = TensorList::new(engine.buffers(), |index, info| first_values(info, index, seed));
-        let gradients = parameters.infos().iter().map(|info| vec![0.0; info.numel()]).collect();
-        Ok(Self {
-            config: config.clone(),
-            input,
-            embedding_len,
-            engine,
-            parameters,
-            buffers,
-            gradients,
-            pending: None,
-        })
+        let tensors = TrainableTensors::new(parameters, buffers);
+        Ok(Self { config: config.clone(), input, embedding_len, engine, tensors, pending: None })
     }
 
-    /// Sets how many images the largest batch has that a training step on the CPU rounds as PyTorch does
-    /// ([`EXACT_BATCH`] at first): its values fall on the same side of each ReLU, so that gradients agree closely. The
-    /// forward pass of such a batch takes about twice as long. On a GPU it changes nothing.
+    /// Sets the largest batch, in images, that a training step on the CPU rounds as PyTorch does ([`EXACT_BATCH`] by
+    /// default): its values fall on the same side of each ReLU, so that gradients agree closely. The forward pass of such
+    /// a batch takes about twice as long. On a GPU it changes nothing.
     ///
     /// [`EXACT_BATCH`]: crate::EXACT_BATCH
     pub fn set_exact_batch(&mut self, images: usize) {
         self.engine.set_exact_batch(images);
     }
 
-    /// How results are rounded: `fused` on any processor with fused instructions, `portable` on others, `burn` or the name of
-    /// a device otherwise. Where it is the same, so are the bits, but for `burn` and devices of different make.
+    /// How results are rounded: `fused` on processors with fused instructions and `portable` on others, or `burn` or the
+    /// name of a device where burn computes. Embedders with the same rounding compute the same bits, except with `burn`
+    /// and on devices of different make.
     pub fn rounding(&self) -> &'static str {
         self.engine.rounding()
     }
@@ -112,7 +103,8 @@ impl Embedder {
     /// The same in either mode: in `Mode::Eval`, gradients flow but batch norm is frozen.
     pub fn forward(&mut self, samples: &[f32], mode: Mode) -> Result<Vec<f32>> {
         let n = self.samples(samples)?;
-        let embeddings = self.engine.forward(mode, &self.parameters, &mut self.buffers, samples, n)?;
+        let TrainableTensors { parameters, buffers, .. } = &mut self.tensors;
+        let embeddings = self.engine.forward(mode, parameters, buffers, samples, n)?;
         self.pending = Some(n);
         Ok(embeddings)
     }
@@ -128,53 +120,28 @@ impl Embedder {
                 got: grad_embeddings.len(),
             });
         }
-        self.engine.backward(&self.parameters, grad_embeddings, &mut self.gradients)
+        let TrainableTensors { parameters, gradients, .. } = &mut self.tensors;
+        self.engine.backward(parameters, grad_embeddings, gradients)
     }
 
-    /// Embeds `samples: [n, channels, height, width]` at inference speed: evaluation mode, nothing kept.
-    /// Returns `[n, embedding_len]`. A forward pass that waits for its backward pass is given up.
-    pub fn embed(&mut self, samples: &[f32]) -> Result<Vec<f32>> {
+    /// Embeds `samples: [n, channels, height, width]` at inference speed: evaluation mode, nothing kept for a backward
+    /// pass. Returns `[n, embedding_len]`.
+    ///
+    /// Any number of threads may call this at once on one embedder: results are the same bits. Work runs in the current
+    /// rayon pool, on the threads that no other pass uses; one image runs on the calling thread alone.
+    pub fn embed(&self, samples: &[f32]) -> Result<Vec<f32>> {
         let n = self.samples(samples)?;
-        self.pending = None;
-        self.engine.embed(&self.parameters, &self.buffers, samples, n)
+        self.engine.embed(&self.tensors.parameters, &self.tensors.buffers, samples, n)
     }
 
-    /// Parameters, by PyTorch's names.
-    pub fn parameters(&self) -> &TensorList {
-        &self.parameters
+    /// Puts running statistics back as [`buffers`](Trainable::buffers) gave them.
+    pub fn set_buffers(&mut self, buffers: TensorList) {
+        self.tensors_mut().buffers = buffers;
     }
 
-    /// Running statistics of batch norm, by PyTorch's names.
-    pub fn buffers(&self) -> &TensorList {
-        &self.buffers
-    }
-
-    /// Gradients of the last backward pass, in the order of [`parameters`](Self::parameters).
-    pub fn gradients(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.parameters.named(&self.gradients)
-    }
-
-    /// Parameters with their gradients, for [`Adam::step`](crate::Adam::step).
-    pub fn updates(&mut self) -> Vec<Update<'_>> {
-        let Self { parameters, gradients, .. } = self;
-        parameters.updates(gradients)
-    }
-
-    /// Parameters and buffers: what a weight file holds.
-    pub fn state(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.parameters.iter().chain(self.buffers.iter())
-    }
-
-    /// Names and shapes of [`state`](Self::state).
-    pub fn state_infos(&self) -> impl Iterator<Item = &TensorInfo> {
-        self.parameters.infos().iter().chain(self.buffers.infos())
-    }
-
-    /// Takes the values of all parameters and buffers from `value(name)`, which has been checked to know them all.
-    pub(crate) fn replace_state(&mut self, mut value: impl FnMut(&TensorInfo) -> Vec<f32>) {
-        for list in [&mut self.parameters, &mut self.buffers] {
-            *list = TensorList::new(list.infos().to_vec(), |_, info| value(info));
-        }
+    /// Takes the values of all parameters and buffers from `value(info)`, which has been checked to know them all.
+    pub(crate) fn replace_state(&mut self, value: impl FnMut(&TensorInfo) -> Vec<f32>) {
+        self.tensors_mut().replace(value);
         self.pending = None;
     }
 
@@ -192,5 +159,24 @@ impl Embedder {
             });
         }
         Ok(samples.len() / len)
+    }
+}
+
+impl Trainable for Embedder {
+    fn title(&self) -> String {
+        self.config.name()
+    }
+
+    fn tensors(&self) -> &TrainableTensors {
+        &self.tensors
+    }
+
+    fn tensors_mut(&mut self) -> &mut TrainableTensors {
+        self.engine.parameters_changed();
+        &mut self.tensors
+    }
+
+    fn load(&mut self, weights: &Weights) -> Result<()> {
+        weights.load(self)
     }
 }

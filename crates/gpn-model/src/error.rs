@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use gpn_files::ErrorKind;
+
 /// Errors of backbones, engines, optimiser and weight files.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -15,6 +17,28 @@ pub enum ModelError {
         /// All names, separated by commas.
         known: String,
     },
+
+    /// A method name that does not exist.
+    #[error("unknown method `{name}`: {hint} (known: {known})")]
+    UnknownMethod {
+        /// The name as given.
+        name: String,
+        /// "did you mean ..." or a general hint.
+        hint: String,
+        /// All names, separated by commas.
+        known: String,
+    },
+
+    /// A method of this name is known already.
+    #[error("there is a method `{name}` already; give yours another name")]
+    MethodExists {
+        /// The name.
+        name: &'static str,
+    },
+
+    /// The class graph.
+    #[error(transparent)]
+    Taxonomy(#[from] gpn_taxonomy::TaxonomyError),
 
     /// A device name that does not exist.
     #[error("unknown device `{name}`: {hint} (known: cpu, cuda, rocm, wgpu)")]
@@ -143,6 +167,48 @@ pub enum ModelError {
         value: f32,
     },
 
+    /// A setting outside of its range.
+    #[error("{what} must be in {range}, got {value}")]
+    OutOfRange {
+        /// The setting.
+        what: &'static str,
+        /// "0 to 1" and the like.
+        range: &'static str,
+        /// Its value.
+        value: f64,
+    },
+
+    /// NaN or infinity where a number is needed.
+    #[error("{what}: value {element} is {value}; look for broken samples")]
+    NotANumber {
+        /// Which argument.
+        what: &'static str,
+        /// First value that is not finite.
+        element: usize,
+        /// That value.
+        value: f32,
+    },
+
+    /// No class has two samples that differ, so nothing says how far samples are from the mean of their class.
+    #[error("samples do not scatter within any class: at least one class needs two samples that differ")]
+    NoScatter,
+
+    /// Too few classes to learn from how classes differ.
+    #[error("{got} classes with samples: the graph prior needs at least {least} to learn how classes differ")]
+    TooFewClasses {
+        /// The least number.
+        least: usize,
+        /// Number of classes with samples.
+        got: usize,
+    },
+
+    /// A method that must be fitted to training classes first.
+    #[error("method `{method}` is not fitted to the training classes yet")]
+    NotFitted {
+        /// Name of the method.
+        method: &'static str,
+    },
+
     /// A backward pass that has no forward pass to belong to.
     #[error("backward pass without a forward pass: call `forward` once before each `backward`")]
     NoForward,
@@ -222,6 +288,40 @@ pub enum ModelError {
         /// One line per missing, extra or mis-shaped tensor.
         problems: Vec<String>,
     },
+}
+
+impl ModelError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::UnknownBackbone { .. }
+            | Self::UnknownMethod { .. }
+            | Self::UnknownDevice { .. }
+            | Self::DeviceNotBuilt { .. }
+            | Self::DeviceNotFound { .. }
+            | Self::BackboneNotBuilt { .. } => ErrorKind::NotFound,
+            Self::MethodExists { .. } => ErrorKind::Conflict,
+            Self::Taxonomy(error) => error.kind(),
+            Self::File { source, .. } => ErrorKind::of_io(source),
+            Self::NotSafetensors { .. } | Self::Damaged { .. } | Self::NotFinite { .. } => ErrorKind::Damaged,
+            Self::DeviceFailed { .. } | Self::NoForward | Self::NotFitted { .. } => ErrorKind::Bug,
+            Self::NoKernels { .. }
+            | Self::WrongInput { .. }
+            | Self::ImageTooSmall { .. }
+            | Self::Zero { .. }
+            | Self::WrongLength { .. }
+            | Self::LabelOutOfRange { .. }
+            | Self::BeyondWay { .. }
+            | Self::NotPositive { .. }
+            | Self::OutOfRange { .. }
+            | Self::NotANumber { .. }
+            | Self::NoScatter
+            | Self::TooFewClasses { .. }
+            | Self::BadGradient { .. }
+            | Self::Kernels(_)
+            | Self::WeightsDoNotFit { .. } => ErrorKind::BadInput,
+        }
+    }
 }
 
 /// Result of this crate.

@@ -9,8 +9,9 @@ use crate::engine::EngineChoice;
 use crate::engine::burn;
 use crate::error::{ModelError, Result};
 use crate::init::{first_values, normal_values};
-use crate::optim::Update;
-use crate::tensors::{NamedTensor, TensorInfo, TensorList, tensor_info};
+use crate::tensors::{TensorList, tensor_info};
+use crate::trainable::{Trainable, TrainableTensors};
+use crate::weights::Weights;
 
 /// PyTorch's names of the head's parameters.
 pub(crate) const HEAD_NAMES: [&str; 2] = ["fc_classifier.weight", "fc_classifier.bias"];
@@ -24,15 +25,16 @@ pub enum HeadInit {
     /// Uniform in `±1 / sqrt(embedding_len)`.
     #[default]
     Uniform,
-    /// Normal with variance `2 / embedding_len` (He et al. 2015), 2.4 times as wide as `Uniform`: the gradients that the
-    /// auxiliary task sends into the backbone begin as much larger.
+    /// Normal with variance `2 / embedding_len` (He et al. 2015). Its weights are 2.4 times as large as those of
+    /// `Uniform`, and so are the first gradients that the auxiliary task sends into the backbone.
     Kaiming,
 }
 
-/// Linear classifier over embeddings.
+/// Linear classifier over embeddings, with parameters `fc_classifier.weight: [classes, embedding_len]` and
+/// `fc_classifier.bias: [classes]`.
 ///
 /// ```
-/// use gpn_model::{Adam, ClassifierHead, Device};
+/// use gpn_model::{Adam, ClassifierHead, Device, Trainable};
 ///
 /// let mut head = ClassifierHead::new(2, 10, &Device::cpu(), 1)?; // embeddings of 2, 10 classes
 /// let pass = head.forward_backward(&[0.5, -1.0, 2.0, 0.0], &[3, 9])?;
@@ -47,8 +49,7 @@ pub struct ClassifierHead {
     /// Where burn computes the head and not the CPU kernels.
     #[cfg(feature = "burn")]
     burn: Option<Device>,
-    parameters: TensorList,
-    gradients: Vec<Vec<f32>>,
+    tensors: TrainableTensors,
 }
 
 /// Result of [`ClassifierHead::forward_backward`].
@@ -92,26 +93,24 @@ impl ClassifierHead {
         let burn = (!on_cpu || !choice.allows_kernels()).then(|| device.clone());
         let [weight, bias] = HEAD_NAMES;
         let infos = vec![tensor_info(weight, [classes, embedding_len]), tensor_info(bias, [classes])];
-        let gradients = infos.iter().map(|info| vec![0.0; info.numel()]).collect();
         let parameters = TensorList::new(infos, |index, info| first_values(info, FIRST_INDEX + index, seed));
         Ok(Self {
             embedding_len,
             classes,
             #[cfg(feature = "burn")]
             burn,
-            parameters,
-            gradients,
+            tensors: TrainableTensors::new(parameters, TensorList::default()),
         })
     }
 
     /// Draws the weights anew, as `init` says.
     pub fn initialise(&mut self, init: HeadInit, seed: u64) {
         let deviation = (2.0 / self.embedding_len as f64).sqrt();
-        self.parameters =
-            TensorList::new(self.parameters.infos().to_vec(), |index, info| match (init, &info.shape[..]) {
-                (HeadInit::Kaiming, [_, _]) => normal_values(info, FIRST_INDEX + index, seed, deviation),
-                _ => first_values(info, FIRST_INDEX + index, seed),
-            });
+        let infos = self.parameters().infos().to_vec();
+        self.tensors.parameters = TensorList::new(infos, |index, info| match (init, &info.shape[..]) {
+            (HeadInit::Kaiming, [_, _]) => normal_values(info, FIRST_INDEX + index, seed, deviation),
+            _ => first_values(info, FIRST_INDEX + index, seed),
+        });
     }
 
     /// Number of classes.
@@ -120,7 +119,7 @@ impl ClassifierHead {
     }
 
     /// Loss of `embeddings: [n, embedding_len]` against `labels: [n]`, with the gradients of the embeddings (returned)
-    /// and of the parameters (kept for [`updates`](Self::updates)).
+    /// and of the parameters (kept for [`updates`](Trainable::updates)).
     pub fn forward_backward(&mut self, embeddings: &[f32], labels: &[usize]) -> Result<HeadPass> {
         if labels.is_empty() || embeddings.len() != labels.len() * self.embedding_len {
             return Err(ModelError::WrongLength {
@@ -131,17 +130,18 @@ impl ClassifierHead {
         }
         check_labels(labels, self.classes)?;
         let len = self.embedding_len;
-        let [weight, bias] = self.parameters.values() else {
+        let TrainableTensors { parameters, gradients, .. } = &mut self.tensors;
+        let [weight, bias] = parameters.values() else {
             unreachable!("invariant: a head has two parameters")
         };
         #[cfg(feature = "burn")]
         if let Some(device) = &self.burn {
             let pass;
-            (pass, self.gradients) =
+            (pass, *gradients) =
                 burn::head_forward_backward(device.burn(), [weight, bias], embeddings, labels)?;
             return Ok(pass);
         }
-        let [grad_weight, grad_bias] = &mut self.gradients[..] else {
+        let [grad_weight, grad_bias] = &mut gradients[..] else {
             unreachable!("invariant: a head has two parameters")
         };
         let mut logits = vec![0.0; labels.len() * self.classes];
@@ -160,25 +160,23 @@ impl ClassifierHead {
         )?;
         Ok(HeadPass { loss, logits, grad_embeddings })
     }
+}
 
-    /// `fc_classifier.weight: [classes, embedding_len]` and `fc_classifier.bias: [classes]`.
-    pub fn parameters(&self) -> &TensorList {
-        &self.parameters
+impl Trainable for ClassifierHead {
+    fn title(&self) -> String {
+        "the classifier".into()
     }
 
-    /// Gradients of the last pass, in the order of [`parameters`](Self::parameters).
-    pub fn gradients(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.parameters.named(&self.gradients)
+    fn tensors(&self) -> &TrainableTensors {
+        &self.tensors
     }
 
-    /// Parameters with their gradients, for [`Adam::step`](crate::Adam::step).
-    pub fn updates(&mut self) -> Vec<Update<'_>> {
-        self.parameters.updates(&self.gradients)
+    fn tensors_mut(&mut self) -> &mut TrainableTensors {
+        &mut self.tensors
     }
 
-    /// Takes the values of all parameters from `value(info)`, which has been checked to know them all.
-    pub(crate) fn replace_parameters(&mut self, value: impl Fn(&TensorInfo) -> Vec<f32>) {
-        self.parameters = TensorList::new(self.parameters.infos().to_vec(), |_, info| value(info));
+    fn load(&mut self, weights: &Weights) -> Result<()> {
+        weights.load_head(self)
     }
 }
 

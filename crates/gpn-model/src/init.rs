@@ -3,7 +3,7 @@
 //! | tensor | first values |
 //! |---|---|
 //! | convolution weight `[out, in, k, k]` | normal, variance `2 / (k * k * out)` |
-//! | linear weight `[out, in]` | uniform in `±1 / sqrt(in)`; of a head also otherwise, see [`HeadInit`](crate::HeadInit) |
+//! | linear weight `[out, in]` | uniform in `±1 / sqrt(in)`, or what [`HeadInit`](crate::HeadInit) says for a head |
 //! | batch-norm weight and running variance | 1 |
 //! | everything else (biases, running mean) | 0 |
 

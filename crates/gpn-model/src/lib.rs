@@ -1,8 +1,8 @@
 //! Backbones of gated propagation networks, and what trains them.
 //!
-//! **In** come samples as plain `f32` slices: images `[n, 3, height, width]`, normalised, or embeddings `[n, len]` from
-//! elsewhere. **Out** come embeddings `[n, embedding_len]`; back in comes the gradient of a loss with respect to them,
-//! out come gradients of all parameters. What stands between embeddings and loss is not this crate's concern.
+//! An [`Embedder`] takes samples as plain `f32` slices, normalised images `[n, 3, height, width]` or embeddings `[n, len]`
+//! of another program, and returns embeddings `[n, embedding_len]`. Give it the gradient of a loss with respect to these
+//! embeddings, and it computes the gradients of all its parameters. Any number of threads may embed with one embedder.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -10,9 +10,11 @@
 //! | [`BackboneKind`], [`BackboneConfig`] | which backbone: `resnet08`, `resnet20`, `conv4`, `resnet12`, `mlp`, `identity` |
 //! | [`ClassifierHead`] | linear classifier with cross entropy, for the auxiliary task |
 //! | [`Propagator`] | the gated propagation of prototypes over a task's class graph |
+//! | [`prior`] | the graph prior: prototypes from few samples and the classes around a class, in closed form |
 //! | [`CosineHead`], [`fit_cosine_head`] | the cosine classifier of Baseline++, and its fit to a support set |
 //! | [`Gnn`] | the few-shot graph neural network of Garcia and Bruna |
 //! | [`distance_loss`] | cross entropy over squared distances to prototypes, for episodes |
+//! | [`Trainable`] | what all of them have in common: parameters, gradients, updates, loading from a file |
 //! | [`Adam`], [`StepDecay`] | the optimiser over named tensors, and the learning rate over time |
 //! | [`Weights`], [`save_weights`] | safetensors files with PyTorch's parameter names |
 //! | [`Device`] | `cpu`, or `cuda`, `rocm`, `wgpu` where the cargo feature of that name is built |
@@ -26,7 +28,7 @@
 //!
 //! # A training step
 //! ```
-//! use gpn_model::{Adam, BackboneKind, Device, Embedder, InputShape, StepDecay, distance_loss};
+//! use gpn_model::{Adam, BackboneKind, Device, Embedder, InputShape, StepDecay, Trainable, distance_loss};
 //!
 //! let input = InputShape::Image { height: 32, width: 32 };
 //! let mut embedder = Embedder::new(&BackboneKind::ResNet08.config(), input, &Device::cpu(), 7)?;
@@ -58,11 +60,17 @@ pub mod gnn;
 mod head;
 mod init;
 mod matmul;
+mod memory;
+pub mod methods;
 mod nearest_name;
+mod neighbourhood;
 mod optim;
+pub mod prior;
 pub mod propagation;
 mod propagator;
+mod prototype_index;
 mod tensors;
+mod trainable;
 mod vector;
 mod weight_file;
 mod weights;
@@ -73,15 +81,19 @@ pub use backbone::{
 pub use cosine_fit::{CosineFit, fit_cosine_head};
 pub use cosine_head::CosineHead;
 pub use device::{Device, DeviceKind};
-pub use distance::{DistancePass, distance_loss};
+pub use distance::{DistancePass, distance_loss, squared_distance};
 pub use embedder::Embedder;
 pub use engine::EngineChoice;
 pub use error::{ModelError, Result};
 pub use gnn::{Gnn, GnnConfig, GnnPass};
 pub use gpn_kernels::{EXACT_BATCH, simd_name};
 pub use head::{ClassifierHead, HeadInit, HeadPass};
+pub use memory::{Memory, accuracy, class_means, mix};
+pub use neighbourhood::{Neighbourhood, SpanningTree};
 pub use optim::{Adam, AdamConfig, StepDecay, Update};
 pub use propagation::{PropagationConfig, PropagationGraph};
 pub use propagator::Propagator;
+pub use prototype_index::{EXACT_UP_TO, PrototypeIndex, nearest_classes};
 pub use tensors::{NamedTensor, TensorInfo, TensorList};
-pub use weights::{Weights, save as save_weights};
+pub use trainable::{Trainable, TrainableTensors};
+pub use weights::{Weights, save as save_weights, to_bytes as weight_bytes};

@@ -18,8 +18,8 @@ pub struct Update<'a> {
     pub shape: &'a [usize],
     /// Values, changed by the step.
     pub parameter: &'a mut [f32],
-    /// Gradient of the loss.
-    pub gradient: &'a [f32],
+    /// Gradient of the loss; it may be changed before the step, as an all-reduce over several machines does.
+    pub gradient: &'a mut [f32],
 }
 
 /// Settings of [`Adam`].
@@ -219,8 +219,8 @@ mod tests {
     use super::*;
 
     fn step(adam: &mut Adam, name: &str, parameter: &mut [f32], gradient: &[f32]) -> Result<()> {
-        let shape = [parameter.len()];
-        adam.step(&mut [Update { name, shape: &shape, parameter, gradient }], 1e-3, 17)
+        let (shape, mut gradient) = ([parameter.len()], gradient.to_vec());
+        adam.step(&mut [Update { name, shape: &shape, parameter, gradient: &mut gradient }], 1e-3, 17)
     }
 
     #[test]
@@ -253,8 +253,8 @@ mod tests {
             let mut gradient = [0.5; 40];
             gradient[33] = bad;
             let mut updates = [
-                Update { name: "good", shape: &[1], parameter: &mut good, gradient: &[1.0] },
-                Update { name: "bad", shape: &[40], parameter: &mut parameter, gradient: &gradient },
+                Update { name: "good", shape: &[1], parameter: &mut good, gradient: &mut [1.0] },
+                Update { name: "bad", shape: &[40], parameter: &mut parameter, gradient: &mut gradient },
             ];
             let message = adam.step(&mut updates, 1e-3, 17).unwrap_err().to_string();
             assert!(message.contains("`bad`") && message.contains("element 33 in episode 17"), "{message}");

@@ -2,17 +2,16 @@
 
 use crate::error::{ModelError, Result};
 use crate::init::normal_values;
-use crate::optim::Update;
 use crate::propagation::{Propagation, PropagationConfig, PropagationGraph, Tape};
-use crate::tensors::{NamedTensor, TensorInfo, TensorList, tensor_info};
-use crate::weights::Weights;
+use crate::tensors::{TensorInfo, TensorList, tensor_info};
+use crate::trainable::{Trainable, TrainableTensors};
 
 /// What the names of the parameters begin with in weight files.
 const PREFIX: &str = "prop.";
 /// Seeds of propagation and backbone may be the same; their random streams are not.
 const FIRST_INDEX: usize = 1 << 17;
 
-/// A [`Propagation`] with its parameters and gradients.
+/// A [`Propagation`] with its parameters and gradients. Parameters have the names of the authors' code behind `prop.`.
 ///
 /// ```
 /// use gpn_model::{PropagationConfig, PropagationGraph, Propagator};
@@ -28,8 +27,7 @@ const FIRST_INDEX: usize = 1 << 17;
 #[derive(Clone, Debug)]
 pub struct Propagator {
     propagation: Propagation,
-    parameters: TensorList,
-    gradients: Vec<Vec<f32>>,
+    tensors: TrainableTensors,
 }
 
 impl Propagator {
@@ -58,8 +56,7 @@ impl Propagator {
                 normal_values(info, FIRST_INDEX + index, seed, deviation)
             }
         });
-        let gradients = parameters.infos().iter().map(|info| vec![0.0; info.numel()]).collect();
-        Ok(Self { propagation, parameters, gradients })
+        Ok(Self { propagation, tensors: TrainableTensors::new(parameters, TensorList::default()) })
     }
 
     /// The settings.
@@ -69,42 +66,34 @@ impl Propagator {
 
     /// Propagates `prototypes: [nodes, dim]`.
     pub fn forward(&self, graph: &PropagationGraph, prototypes: &[f32]) -> Tape {
-        self.propagation.forward(&self.slices(), graph, prototypes)
+        self.propagation.forward(&slices(&self.tensors.parameters), graph, prototypes)
     }
 
     /// Computes the gradients of the parameters, which replace those of the step before, for a gradient
     /// `target_grads: [targets, dim]` of the result, and returns that of the prototypes, `[nodes, dim]`.
     pub fn backward(&mut self, graph: &PropagationGraph, tape: &Tape, target_grads: &[f32]) -> Vec<f32> {
-        for gradient in &mut self.gradients {
+        let TrainableTensors { parameters, gradients, .. } = &mut self.tensors;
+        for gradient in &mut *gradients {
             gradient.fill(0.0);
         }
-        let params: Vec<&[f32]> = self.parameters.values().iter().map(Vec::as_slice).collect();
-        self.propagation.backward(&params, graph, tape, target_grads, &mut self.gradients)
+        self.propagation.backward(&slices(parameters), graph, tape, target_grads, gradients)
+    }
+}
+
+impl Trainable for Propagator {
+    fn title(&self) -> String {
+        "the propagation".into()
     }
 
-    /// Parameters, by the names of the authors' code behind `prop.`.
-    pub fn parameters(&self) -> &TensorList {
-        &self.parameters
+    fn tensors(&self) -> &TrainableTensors {
+        &self.tensors
     }
 
-    /// Gradients of the last backward pass, in the order of [`parameters`](Self::parameters).
-    pub fn gradients(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.parameters.named(&self.gradients)
+    fn tensors_mut(&mut self) -> &mut TrainableTensors {
+        &mut self.tensors
     }
+}
 
-    /// Parameters with their gradients, for [`Adam::step`](crate::Adam::step).
-    pub fn updates(&mut self) -> Vec<Update<'_>> {
-        let Self { parameters, gradients, .. } = self;
-        parameters.updates(gradients)
-    }
-
-    /// Takes the parameters from a weight file; tensors that do not fit are listed in one error.
-    pub fn load(&mut self, weights: &Weights) -> Result<()> {
-        self.parameters = weights.tensors_for(self.parameters.infos(), "the propagation")?;
-        Ok(())
-    }
-
-    fn slices(&self) -> Vec<&[f32]> {
-        self.parameters.values().iter().map(Vec::as_slice).collect()
-    }
+fn slices(tensors: &TensorList) -> Vec<&[f32]> {
+    tensors.values().iter().map(Vec::as_slice).collect()
 }

@@ -79,7 +79,7 @@ impl TensorList {
     }
 
     /// All tensors as parameters with their gradients, which come in the same order.
-    pub(crate) fn updates<'a>(&'a mut self, gradients: &'a [Vec<f32>]) -> Vec<Update<'a>> {
+    pub(crate) fn updates<'a>(&'a mut self, gradients: &'a mut [Vec<f32>]) -> Vec<Update<'a>> {
         let tensors = self.infos.iter().zip(&mut self.values);
         tensors
             .zip(gradients)
@@ -90,5 +90,13 @@ impl TensorList {
                 gradient,
             })
             .collect()
+    }
+}
+
+impl<'a> FromIterator<NamedTensor<'a>> for TensorList {
+    fn from_iter<I: IntoIterator<Item = NamedTensor<'a>>>(tensors: I) -> Self {
+        let pairs = tensors.into_iter().map(|t| (tensor_info(t.name, t.shape), t.values.to_vec()));
+        let (infos, values) = pairs.unzip();
+        Self { infos, values }
     }
 }

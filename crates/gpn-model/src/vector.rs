@@ -42,7 +42,7 @@ impl Cosine {
         Self { value: dot(a, b) / (held[0] * held[1]), norms: held, floored: norms.map(|norm| norm < floor) }
     }
 
-    /// Adds the gradient with regard to the first vector, for a gradient `g` of the value.
+    /// Adds the gradient with respect to the first vector, for a gradient `g` of the value.
     pub(crate) fn backward_first(&self, g: f32, a: &[f32], b: &[f32], grad: &mut [f32]) {
         add_scaled(grad, g / (self.norms[0] * self.norms[1]), b);
         if !self.floored[0] {
@@ -50,7 +50,7 @@ impl Cosine {
         }
     }
 
-    /// Adds the gradient with regard to the second vector.
+    /// Adds the gradient with respect to the second vector.
     pub(crate) fn backward_second(&self, g: f32, a: &[f32], b: &[f32], grad: &mut [f32]) {
         add_scaled(grad, g / (self.norms[0] * self.norms[1]), a);
         if !self.floored[1] {

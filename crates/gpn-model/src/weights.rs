@@ -15,6 +15,7 @@ use crate::embedder::Embedder;
 use crate::error::{ModelError, Result};
 use crate::head::{ClassifierHead, HEAD_NAMES};
 use crate::tensors::{NamedTensor, TensorInfo, TensorList};
+use crate::trainable::Trainable;
 use crate::weight_file::{self, Checksum};
 
 /// Prefixes of backbone tensors in files of whole models.
@@ -23,7 +24,7 @@ const PREFIXES: [&str; 3] = ["emb.", "module.emb.", "module."];
 /// The tensors of a weight file.
 ///
 /// ```
-/// use gpn_model::{BackboneKind, Device, Embedder, InputShape, Weights, save_weights};
+/// use gpn_model::{BackboneKind, Device, Embedder, InputShape, Trainable, Weights, save_weights};
 ///
 /// let input = InputShape::Image { height: 32, width: 32 };
 /// let embedder = Embedder::new(&BackboneKind::ResNet08.config(), input, &Device::cpu(), 1)?;
@@ -61,7 +62,12 @@ impl Weights {
             path: path.into(),
             source,
         })?;
-        let content = weight_file::parse(&bytes)
+        Self::from_bytes(&bytes, path)
+    }
+
+    /// The same for the bytes of a file; `path` is its name in messages.
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
+        let content = weight_file::parse(bytes)
             .map_err(|error| ModelError::NotSafetensors { path: path.into(), reason: error.to_string() })?;
         let damaged = |reason: &str| ModelError::Damaged { path: path.into(), reason: reason.into() };
         match (content.checksum, &content.text) {
@@ -114,8 +120,8 @@ impl Weights {
     pub fn load(&self, embedder: &mut Embedder) -> Result<()> {
         let prefix = self.prefix();
         let mut problems: Vec<String> =
-            embedder.state_infos().filter_map(|info| self.problem(prefix, info)).collect();
-        let wanted: Vec<&str> = embedder.state_infos().map(|info| info.name.as_str()).collect();
+            embedder.tensors().infos().filter_map(|info| self.problem(prefix, info)).collect();
+        let wanted: Vec<&str> = embedder.tensors().infos().map(|info| info.name.as_str()).collect();
         let extra = self.tensors.keys().filter_map(|name| name.strip_prefix(prefix)).filter(|name| {
             !name.ends_with("num_batches_tracked") && !HEAD_NAMES.contains(name) && !wanted.contains(name)
         });
@@ -132,12 +138,12 @@ impl Weights {
     pub fn load_head(&self, head: &mut ClassifierHead) -> Result<()> {
         let prefix = self.prefix();
         let problems: Vec<String> =
-            head.parameters().infos().iter().filter_map(|info| self.problem(prefix, info)).collect();
+            head.tensors().infos().filter_map(|info| self.problem(prefix, info)).collect();
         if !problems.is_empty() {
             let place = format!("{} for the classifier", self.place);
             return Err(ModelError::WeightsDoNotFit { place, problems });
         }
-        head.replace_parameters(|info| self.tensors[&format!("{prefix}{}", info.name)].values.clone());
+        head.tensors_mut().replace(|info| self.tensors[&format!("{prefix}{}", info.name)].values.clone());
         Ok(())
     }
 
@@ -186,6 +192,15 @@ pub fn save<'a>(
     let failed = |source| ModelError::File { action: "write", path: path.into(), source };
     let bytes = weight_file::serialise(tensors, metadata).map_err(failed)?;
     gpn_files::write(path, bytes).map_err(failed)
+}
+
+/// The bytes that [`save`] writes.
+pub fn to_bytes<'a>(
+    tensors: impl IntoIterator<Item = NamedTensor<'a>>,
+    metadata: Option<&str>,
+) -> Result<Vec<u8>> {
+    let failed = |source| ModelError::File { action: "make", path: "weights".into(), source };
+    weight_file::serialise(tensors, metadata).map_err(failed)
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {

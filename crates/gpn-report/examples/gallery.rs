@@ -6,7 +6,8 @@
 use gpn_report::{
     AccuracyByDistance, Answer, Block, Card, Cell, Column, Curve, DistancePoint, DistanceSeries, Figure,
     GraphNode, LearningCurves, Message, MessageGraph, Picture, PictureGroup, PictureStrip, PrototypeMap,
-    Report, ReportError, Table, TaskClass, TaskMap, TaskPrototypes, TsneSettings, Verdict, published, tsne,
+    Report, ReportError, Table, TaskClass, TaskMap, TaskPrototypes, TsneSettings, Verdict, published,
+    to_markdown, tsne, write_file,
 };
 use std::path::PathBuf;
 
@@ -327,7 +328,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         figure.write(&folder, name)?;
     }
     let results = results_table(&mut noise)?;
-    results.write(&folder, "results")?;
+    write_file(folder.join("results.md"), to_markdown(&results))?;
 
     let mut report = Report::new(
         "Classes that know their relatives",

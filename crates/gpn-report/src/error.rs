@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use gpn_files::ErrorKind;
+
 /// Why a table, a figure or a page could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
@@ -57,4 +59,16 @@ pub enum ReportError {
     /// Bytes of a picture are neither PNG nor JPEG.
     #[error("picture \"{0}\" is neither PNG nor JPEG: encode it as one of the two")]
     PictureFormat(String),
+}
+
+impl ReportError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Write { source, .. } => ErrorKind::of_io(source),
+            Self::PictureSize { .. } => ErrorKind::NoRoom,
+            Self::Tsne(_) | Self::PictureFormat(_) => ErrorKind::BadInput,
+            Self::RowLength { .. } | Self::Figure { .. } | Self::Png { .. } => ErrorKind::Bug,
+        }
+    }
 }

@@ -8,10 +8,13 @@
 //!   [`to_latex`], [`to_html`];
 //! - figures ([`Figure`], drawn with the few things in [`scene`]) as SVG and PNG, in colours that colour-blind readers can tell apart: the class graph
 //!   between prototypes ([`PrototypeMap`]), prototypes of several tasks before and after propagation
-//!   ([`TaskMap`]), accuracy by distance to the training classes ([`AccuracyByDistance`]), who told whom how much
-//!   ([`MessageGraph`]), learning curves ([`LearningCurves`]);
+//!   ([`TaskMap`]), accuracy by distance to the training classes ([`AccuracyByDistance`]), messages between classes
+//!   ([`MessageGraph`]), learning curves ([`LearningCurves`]), and of a test accuracy by number of samples
+//!   ([`AccuracyBySamples`]), confusion between relatives ([`ConfusionMatrix`]), answers as deep as sure ([`HedgeFigure`])
+//!   and scores of unknown samples ([`ScoreFigure`]);
 //! - maps of points of many dimensions ([`tsne`](fn@tsne));
 //! - one self-contained HTML page ([`Report`]), for light and dark, wide and narrow screens, and paper;
+//! - the page of a test ([`TestPage`]): how good a model is, where it fails, which labels to look at;
 //! - the numbers published with the method ([`published`]), to stand beside ours.
 //!
 //! The same data give the same bytes, at any number of threads.
@@ -73,18 +76,24 @@ mod report;
 pub mod scene;
 mod svg;
 mod table;
+mod test_page;
 mod tsne;
 mod write;
 
 pub use error::ReportError;
 pub use figure::Figure;
 pub use figures::{
-    AccuracyByDistance, Curve, DistancePoint, DistanceSeries, GraphNode, LearningCurves, Message,
-    MessageGraph, PrototypeMap, TaskClass, TaskMap, TaskPrototypes,
+    AccuracyByDistance, AccuracyBySamples, ConfusionClass, ConfusionMatrix, Curve, DistancePoint,
+    DistanceSeries, GraphNode, HedgeFigure, HedgeFigurePoint, LearningCurves, Message, MessageGraph,
+    PrototypeMap, SampleGroup, ScoreFigure, TaskClass, TaskMap, TaskPrototypes,
 };
-pub use report::{Answer, Block, Card, Picture, PictureGroup, PictureStrip, Report, Section, Verdict};
+pub use report::{
+    AlikePair, Answer, Block, Card, ClassPictures, Fact, Picture, PictureGroup, PictureStrip, Report,
+    Section, Verdict,
+};
 pub use table::{
     Better, Cell, Column, Mark, Row, Table, Value, to_csv, to_html, to_json, to_latex, to_markdown,
 };
+pub use test_page::{ClassRow, Comparison, ConfusedRow, LevelRow, SuspiciousLabel, TestPage};
 pub use tsne::{TsneSettings, tsne};
 pub use write::write_file;

@@ -1,9 +1,11 @@
 //! The report: one HTML page that needs nothing else, neither network nor scripts.
 
+mod class_pictures;
 mod data_uri;
 mod page;
 mod picture;
 
+pub use class_pictures::{AlikePair, ClassPictures};
 pub use picture::{Answer, Picture, PictureGroup, PictureStrip, Verdict};
 
 use crate::{Figure, ReportError, Table, write_file};
@@ -91,6 +93,12 @@ pub enum Block {
     Figure(Figure),
     /// Pictures of a task.
     Pictures(PictureStrip),
+    /// A class with pictures of its samples and what was answered.
+    Class(ClassPictures),
+    /// Classes that look alike, side by side.
+    Alike(Vec<AlikePair>),
+    /// Findings, each a number and a sentence.
+    Facts(Vec<Fact>),
     /// Something to open: what it is, and what it holds.
     Details {
         /// The line that is always seen.
@@ -98,6 +106,22 @@ pub enum Block {
         /// What it holds.
         blocks: Vec<Block>,
     },
+}
+
+/// A number and the sentence that says what it means.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fact {
+    /// The number with its unit.
+    pub value: String,
+    /// What it means.
+    pub sentence: String,
+}
+
+impl Fact {
+    /// A fact from its number and its sentence.
+    pub fn new(value: impl Into<String>, sentence: impl Into<String>) -> Self {
+        Self { value: value.into(), sentence: sentence.into() }
+    }
 }
 
 impl Report {

@@ -12,9 +12,8 @@ pub use json::to_json;
 pub use latex::to_latex;
 pub use markdown::to_markdown;
 
-use crate::{ReportError, write_file};
+use crate::ReportError;
 use serde::Serialize;
-use std::path::Path;
 
 /// A titled table.
 ///
@@ -33,6 +32,9 @@ pub struct Table {
     /// Notes under the table.
     pub notes: Vec<String>,
 }
+
+/// Writes a table in one format.
+type WriteTable = fn(&Table) -> String;
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -194,6 +196,10 @@ impl Cell {
 }
 
 impl Table {
+    /// The formats of table files: the extension, and what writes one. HTML is for pages, not for files of its own.
+    pub const FORMATS: [(&str, WriteTable); 4] =
+        [("md", to_markdown), ("csv", to_csv), ("json", to_json), ("tex", to_latex)];
+
     /// A table without rows.
     pub fn new(title: impl Into<String>, stub: impl Into<String>, columns: Vec<Column>) -> Self {
         Self { title: title.into(), stub: stub.into(), columns, rows: Vec::new(), notes: Vec::new() }
@@ -271,21 +277,6 @@ impl Table {
             );
         }
         self
-    }
-
-    /// Writes `NAME.md`, `.csv`, `.json`, `.tex` and `.html` into a folder.
-    pub fn write(&self, folder: impl AsRef<Path>, name: &str) -> Result<(), ReportError> {
-        let texts = [
-            ("md", to_markdown(self)),
-            ("csv", to_csv(self)),
-            ("json", to_json(self)),
-            ("tex", to_latex(self)),
-            ("html", to_html(self)),
-        ];
-        for (ending, text) in texts {
-            write_file(folder.as_ref().join(format!("{name}.{ending}")), text)?;
-        }
-        Ok(())
     }
 
     /// Runs of neighbouring columns under one header: the header and how many columns it spans. Empty when no

@@ -27,7 +27,7 @@ pub struct TaxonomyBuilder {
     file: Option<PathBuf>,
     ids: Ids,
     names: Vec<(Node, String)>,
-    glosses: Vec<(Node, String)>,
+    descriptions: Vec<(Node, String)>,
     edges: Vec<(Node, Node)>,
     /// Line of each edge, 0 for none; no longer than the last edge that has one.
     lines: Vec<u64>,
@@ -69,8 +69,8 @@ impl TaxonomyBuilder {
     }
 
     /// Describes a class. The last description given counts; an empty one is none.
-    pub fn set_gloss(&mut self, n: Node, gloss: &str) {
-        self.glosses.push((n, gloss.to_owned()));
+    pub fn set_description(&mut self, n: Node, description: &str) {
+        self.descriptions.push((n, description.to_owned()));
     }
 
     /// Adds an edge, stated in `line` (counted from 1) of the file.
@@ -82,14 +82,14 @@ impl TaxonomyBuilder {
         self.edges.push((parent, child));
     }
 
-    /// Adds a class of another graph with its name and gloss.
+    /// Adds a class of another graph with its name and description.
     pub(crate) fn copy_class(&mut self, from: &Taxonomy, n: Node) -> Node {
         let copy = self.add_class(from.id(n));
         if let Some(name) = from.own_name(n) {
             self.set_name(copy, name);
         }
-        if let Some(gloss) = from.gloss(n) {
-            self.set_gloss(copy, gloss);
+        if let Some(description) = from.description(n) {
+            self.set_description(copy, description);
         }
         copy
     }
@@ -141,7 +141,7 @@ impl TaxonomyBuilder {
         self.ids.shrink();
         Ok(Taxonomy {
             names: dense(self.names),
-            glosses: dense(self.glosses),
+            descriptions: dense(self.descriptions),
             ids: self.ids,
             edges: self.edges.into(),
             parents,
@@ -371,11 +371,11 @@ mod tests {
         let mut graph = TaxonomyBuilder::new();
         let (a, b, c) = (graph.add_class("a"), graph.add_class("b"), graph.add_class("c"));
         graph.set_name(b, "old");
-        graph.set_gloss(a, "the first");
+        graph.set_description(a, "the first");
         graph.set_name(b, "new");
         let graph = graph.build().unwrap().taxonomy;
         assert_eq!((graph.name(a), graph.name(b), graph.name(c)), ("a", "new", "c"));
-        assert_eq!((graph.gloss(a), graph.gloss(b)), (Some("the first"), None));
+        assert_eq!((graph.description(a), graph.description(b)), (Some("the first"), None));
     }
 
     #[test]

@@ -44,29 +44,6 @@ pub fn hop_distances(graph: &Taxonomy, sources: &[Node]) -> Vec<u32> {
     distances
 }
 
-/// Hops between each two of `classes`: row i, column j is the distance from the i-th to the j-th.
-///
-/// O(length of `classes` × (classes + edges)).
-///
-/// ```
-/// use gpn_taxonomy::{TaxonomyBuilder, pairwise_distances};
-///
-/// let mut graph = TaxonomyBuilder::new();
-/// let [animal, cat, dog] = ["animal", "cat", "dog"].map(|id| graph.add_class(id));
-/// graph.add_edge(animal, cat, None);
-/// graph.add_edge(animal, dog, None);
-/// let graph = graph.build()?.taxonomy;
-/// assert_eq!(pairwise_distances(&graph, &[cat, dog]), [[0, 2], [2, 0]]);
-/// # Ok::<(), gpn_taxonomy::TaxonomyError>(())
-/// ```
-pub fn pairwise_distances(graph: &Taxonomy, classes: &[Node]) -> Vec<Vec<u32>> {
-    let row = |&from: &Node| {
-        let distances = hop_distances(graph, &[from]);
-        classes.iter().map(|&to| distances[to as usize]).collect()
-    };
-    classes.iter().map(row).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

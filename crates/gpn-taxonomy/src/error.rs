@@ -3,6 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use gpn_files::ErrorKind;
+
+use crate::fit::{Finding, NearMiss};
+
 /// A place in an input: a file and a line, as far as they are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
@@ -140,6 +144,9 @@ pub enum TaxonomyError {
     /// Classes that were asked for do not exist.
     #[error("unknown class: {}; use ids of the taxonomy", UnknownText(.0))]
     UnknownClasses(Vec<UnknownClass>),
+    /// A taxonomy does not fit the classes of the samples.
+    #[error("{0}")]
+    Unfit(Finding),
     /// A class that is to be added exists.
     #[error("class `{}` exists already; {hint}", excerpt(.id))]
     ClassExists {
@@ -194,6 +201,25 @@ pub enum TaxonomyError {
     },
 }
 
+impl TaxonomyError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Cycle { .. }
+            | Self::EdgeBeyondClasses { .. }
+            | Self::SelfLoop { .. }
+            | Self::EmptyId { .. }
+            | Self::TooManyClasses { .. }
+            | Self::Malformed { .. }
+            | Self::Unfit(_)
+            | Self::Spec { .. } => ErrorKind::BadInput,
+            Self::UnknownClasses(_) => ErrorKind::NotFound,
+            Self::ClassExists { .. } => ErrorKind::Conflict,
+            Self::Read { source, .. } | Self::Write { source, .. } => ErrorKind::of_io(source),
+        }
+    }
+}
+
 /// Something in a taxonomy that was repaired or deserves a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -214,6 +240,8 @@ pub enum Warning {
         /// Ids of the roots now below it.
         below: Vec<String>,
     },
+    /// Labels differ from classes in letter case, `_`, `-` and blanks alone, and are taken for them.
+    Respelled(Vec<NearMiss>),
 }
 
 impl fmt::Display for Warning {
@@ -223,6 +251,7 @@ impl fmt::Display for Warning {
                 let (parent, child) = (excerpt(parent), excerpt(child));
                 write!(f, "{place}: edge {parent} -> {child} is stated again; it counts once")
             }
+            Self::Respelled(misses) => Finding::Respelled(misses.clone()).fmt(f),
             Self::VirtualRoot { id, below } => {
                 const SHOWN: usize = 5;
                 write!(f, "{} roots joined below `{}`: ", below.len(), excerpt(id))?;

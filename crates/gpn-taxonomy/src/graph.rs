@@ -50,7 +50,7 @@ pub struct Taxonomy {
     pub(crate) ids: Ids,
     /// Empty where a class has none; no longer than the last class that has one.
     pub(crate) names: Texts,
-    pub(crate) glosses: Texts,
+    pub(crate) descriptions: Texts,
     pub(crate) edges: Box<[(Node, Node)]>,
     pub(crate) parents: Lists,
     pub(crate) children: Lists,
@@ -88,9 +88,9 @@ impl Taxonomy {
         text_of(&self.names, n)
     }
 
-    /// The description of a class.
-    pub fn gloss(&self, n: Node) -> Option<&str> {
-        text_of(&self.glosses, n)
+    /// The description of a class, if it has one: a sentence that says what it is.
+    pub fn description(&self, n: Node) -> Option<&str> {
+        text_of(&self.descriptions, n)
     }
 
     /// The class with this id. O(length of the id).
@@ -159,10 +159,10 @@ impl Taxonomy {
         &self.order
     }
 
-    /// The graph of some classes and the edges among them; names and glosses come along.
+    /// The graph of some classes and the edges among them; names and descriptions come along.
     /// The classes keep the order in which they are given, edges keep theirs.
     ///
-    /// Use [`contract`](fn@crate::contract) where classes left out shall still connect those that remain.
+    /// Use [`contract`](fn@crate::contract) to keep the connections through classes that are left out.
     /// O(classes + edges) of the whole graph.
     #[must_use]
     pub fn induced(&self, nodes: &[Node]) -> Self {

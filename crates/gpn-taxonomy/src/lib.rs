@@ -9,17 +9,23 @@
 //! a cycle, a class that is its own parent or a broken file is a [`TaxonomyError`] that names file and line;
 //! what can be repaired is a [`Warning`] beside the graph ([`Checked`]).
 //!
+//! [`check_fit`] says whether a graph fits the classes that samples have: which labels it does not know, which name several
+//! classes, whether child and parent are exchanged.
+//!
 //! **Out** come smaller graphs ([`ancestors`](fn@ancestors), [`imagenet_fall2011`], [`contract`](fn@contract),
 //! [`collapse_chains`], [`link`](fn@link)), facts about classes ([`hop_distances`], [`HopSearch`],
 //! [`levels`](fn@levels), [`leaf_counts`], [`same_leaves`]), the graph a task propagates on
 //! ([`task_graph`](fn@task_graph), [`spanning_forest`]), and files ([`write_csv`], [`write_json`],
 //! [`write_dot`]).
 //!
+//! A class has an id, and may have a name ([`Taxonomy::name`]) and a description ([`Taxonomy::description`]), which come
+//! along to every graph made from this one.
+//!
 //! A graph never changes; operations make new ones. Classes are known by their id, and inside one graph by
 //! their position ([`Node`]), which an operation may change: take ids from one graph to another. All orders are
 //! defined, so the same input gives the same output everywhere. A position that does not belong to the graph
 //! is a mistake of the caller and panics, as an index does. No algorithm recurses, so a chain of a million
-//! classes is as good as any other graph.
+//! classes does not overflow the stack.
 //!
 //! ```
 //! use gpn_taxonomy::{HopSearch, Prefer, ancestors, contract, read_edges, spanning_forest, task_graph};
@@ -56,14 +62,15 @@ mod chains;
 mod contract;
 mod distance;
 mod error;
+mod fit;
 mod graph;
 mod imagenet_cut;
 mod leaves_below;
 mod levels;
 mod link;
-mod local_task_graph;
 mod nearest;
 mod neighbours;
+mod path_tree;
 mod plain_words;
 mod read;
 #[cfg(test)]
@@ -77,21 +84,23 @@ pub use ancestors::ancestors;
 pub use builder::TaxonomyBuilder;
 pub use chains::{collapse_chains, same_leaves};
 pub use contract::contract;
-pub use distance::{UNREACHED, hop_distances, pairwise_distances};
+pub use distance::{UNREACHED, hop_distances};
 pub use error::{CycleEdge, Place, TaxonomyError, UnknownClass, Warning};
+pub use fit::{Ambiguous, Finding, Fit, NearMiss, Sense, check_fit};
+pub use gpn_files::ErrorKind;
 pub use graph::{Checked, Node, Taxonomy};
 pub use imagenet_cut::imagenet_fall2011;
 pub use leaves_below::{leaf_counts, leaves_below};
 pub use levels::{Levels, levels};
 pub use link::{LinkAs, link};
-pub use local_task_graph::{contracted_task_graph, linked_task_graph};
 pub use nearest::nearest_name;
-pub use neighbours::{HopSearch, NeighbourTable};
+pub use neighbours::HopSearch;
+pub use path_tree::PathTree;
 pub use plain_words::plain_words;
 pub use read::{
     TaxonomyKind, TaxonomySpec, find_wordnet, read, read_edges, read_imagenet_xml, read_json, read_obo,
     read_wordnet,
 };
 pub use spanning_tree::{Prefer, spanning_forest};
-pub use task_graph::{Choose, TaskGraph, task_graph};
-pub use write::{write_csv, write_dot, write_json};
+pub use task_graph::{Choose, TaskGraph, contracted_task_graph, linked_task_graph, task_graph};
+pub use write::{write_csv, write_csv_to, write_dot, write_dot_to, write_json};

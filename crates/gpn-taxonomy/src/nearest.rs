@@ -1,6 +1,6 @@
 //! "Did you mean": the known name most like a mistyped one.
 
-/// The candidate with the smallest edit distance to `query`, letter case ignored, or `None` where even
+/// The candidate with the smallest edit distance to `query`, letter case ignored and two exchanged letters one edit, or `None` where even
 /// that one differs in more than a third of its letters. Ties go to the first candidate.
 ///
 /// O(total length of the candidates × length of the query), less where lengths differ much.
@@ -21,7 +21,7 @@ pub fn nearest_name<'a>(query: &str, candidates: impl IntoIterator<Item = &'a st
     let mut limit = (query.len() / 3).max(1);
     let mut nearest = None;
     let mut letters = Vec::new();
-    let mut row = Vec::new();
+    let mut rows = Default::default();
     for candidate in candidates {
         if candidate.len() > 4 * LONGEST {
             continue;
@@ -31,7 +31,7 @@ pub fn nearest_name<'a>(query: &str, candidates: impl IntoIterator<Item = &'a st
         if letters.len().abs_diff(query.len()) > limit {
             continue;
         }
-        let distance = edit_distance(&query, &letters, &mut row);
+        let distance = edit_distance(&query, &letters, &mut rows);
         if distance <= limit {
             nearest = Some(candidate);
             if distance == 0 {
@@ -43,20 +43,26 @@ pub fn nearest_name<'a>(query: &str, candidates: impl IntoIterator<Item = &'a st
     nearest
 }
 
-/// Least number of letters to insert, delete or replace. `row` is reused between calls.
-fn edit_distance(a: &[char], b: &[char], row: &mut Vec<usize>) -> usize {
-    row.clear();
-    row.extend(0..=b.len());
+/// Least number of letters to insert, delete or replace, or of neighbours to exchange. `rows` is reused between calls.
+fn edit_distance(a: &[char], b: &[char], rows: &mut [Vec<usize>; 3]) -> usize {
+    let [before, last, row] = rows;
+    last.clear();
+    last.extend(0..=b.len());
     for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+        row.clear();
+        row.push(i + 1);
         for (j, y) in b.iter().enumerate() {
-            let replace = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+            let replace = last[j] + usize::from(x != y);
+            let mut least = replace.min(row[j] + 1).min(last[j + 1] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        std::mem::swap(before, last);
+        std::mem::swap(last, row);
     }
-    row[b.len()]
+    last[b.len()]
 }
 
 #[cfg(test)]
@@ -77,10 +83,16 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_of_levenshtein() {
+    fn distances_are_those_of_levenshtein_and_neighbours_may_be_exchanged() {
         let d = |a: &str, b: &str| {
-            edit_distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>(), &mut Vec::new())
+            edit_distance(
+                &a.chars().collect::<Vec<_>>(),
+                &b.chars().collect::<Vec<_>>(),
+                &mut Default::default(),
+            )
         };
         assert_eq!([d("kitten", "sitting"), d("", "ab"), d("ab", ""), d("flaw", "lawn")], [3, 2, 2, 2]);
+        assert_eq!([d("dgo", "dog"), d("paer", "pear"), d("abc", "cab"), d("", "")], [1, 1, 2, 0]);
+        assert_eq!(nearest_name("dgo", ["cat", "dog"]), Some("dog"));
     }
 }

@@ -1,6 +1,6 @@
 //! The classes within some hops of others.
 
-use crate::graph::{Lists, Node, Taxonomy};
+use crate::graph::{Node, Taxonomy};
 
 /// Memory of a search, reused from one query to the next so that a query costs what it visits and not what the
 /// graph holds. One per graph and thread.
@@ -88,44 +88,6 @@ impl HopSearch {
     }
 }
 
-/// The neighbours within some hops of every class, made once and looked up for nothing: for samplers on graphs
-/// of some thousand classes.
-#[derive(Debug, Clone)]
-pub struct NeighbourTable {
-    lists: Lists,
-}
-
-impl NeighbourTable {
-    /// Lists for all classes. Time and memory: the sum of their lengths.
-    ///
-    /// ```
-    /// use gpn_taxonomy::{NeighbourTable, TaxonomyBuilder};
-    ///
-    /// let mut graph = TaxonomyBuilder::new();
-    /// let [animal, cat, dog] = ["animal", "cat", "dog"].map(|id| graph.add_class(id));
-    /// graph.add_edge(animal, cat, None);
-    /// graph.add_edge(animal, dog, None);
-    /// let table = NeighbourTable::new(&graph.build()?.taxonomy, 2);
-    /// assert_eq!(table.of(dog), [animal, cat]);
-    /// # Ok::<(), gpn_taxonomy::TaxonomyError>(())
-    /// ```
-    pub fn new(graph: &Taxonomy, hops: usize) -> Self {
-        let mut search = HopSearch::new(graph);
-        let mut pairs = Vec::new();
-        for n in graph.nodes() {
-            search.neighbours(graph, n, hops);
-            search.sort_from(1);
-            pairs.extend(search.reached[1..].iter().map(|&neighbour| (n, neighbour)));
-        }
-        Self { lists: Lists::group(graph.len(), pairs.iter().copied()) }
-    }
-
-    /// The neighbours of a class, ascending, without itself.
-    pub fn of(&self, n: Node) -> &[Node] {
-        self.lists.of(n)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,12 +99,10 @@ mod tests {
         let graph = graph_of("r>a r>b a>x b>x x>y q>y lone r>s s>t t>u");
         let mut search = HopSearch::new(&graph);
         for hops in 0..5 {
-            let table = NeighbourTable::new(&graph, hops);
             for n in graph.nodes() {
                 let distances = hop_distances(&graph, &[n]);
                 let near = |&m: &Node| (1..=hops).contains(&(distances[m as usize] as usize));
                 let expected: Vec<Node> = graph.nodes().filter(near).collect();
-                assert_eq!(table.of(n), expected);
                 let mut found = search.neighbours(&graph, n, hops).to_vec();
                 assert!(found.is_sorted_by_key(|&m| distances[m as usize]));
                 found.sort_unstable();

@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use gpn_data::rng::{Purpose, Stream};
+use gpn_model::{EXACT_UP_TO, Memory, Neighbourhood, PrototypeIndex};
 use gpn_taxonomy::{HopSearch, Taxonomy, TaxonomyBuilder, contract};
-use gpn_train::{EXACT_UP_TO, Memory, PrototypeIndex, Surroundings};
 
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 const TARGETS: usize = 5;
@@ -82,13 +82,13 @@ impl World {
         let mut search = HopSearch::new(&training_graph);
         [
             microseconds(TASKS, |task| {
-                black_box(Surroundings::in_training(&training_graph, &seen[task], HOPS, None, &mut search));
+                black_box(Neighbourhood::in_training(&training_graph, &seen[task], HOPS, None, &mut search));
             }),
             microseconds(TASKS, |task| {
-                black_box(Surroundings::known(graph, *training, &new[task], HOPS));
+                black_box(Neighbourhood::known(graph, *training, &new[task], HOPS));
             }),
             microseconds(TASKS, |task| {
-                black_box(Surroundings::unknown(&training_graph, &new[task], &near[task], HOPS).is_ok());
+                black_box(Neighbourhood::unknown(&training_graph, &new[task], &near[task], HOPS).is_ok());
             }),
         ]
     }
@@ -142,7 +142,7 @@ fn prototypes(classes: usize, dim: usize, kind: Kind) -> (Memory, Vec<Vec<f32>>)
         }
         step(&mut own[..dim]);
     }
-    let memory = Memory { dim, prototypes };
+    let memory = Memory::new(dim, prototypes);
     let mut draw = Stream::new(4, Purpose::Memory, 0);
     let queries = (0..SEARCHES).map(|_| {
         let parent = draw.below(classes) as u32;

@@ -2,11 +2,10 @@
 //!
 //! **In** come a benchmark directory ([`gpn_data::benchmark`]) and settings ([`Config`]). A [`Trainer`] runs Algorithm 1
 //! of the paper: batches of an auxiliary classification task at first, few-shot tasks more and more often; each task
-//! propagates prototypes over the classes around its targets ([`Surroundings`]), whose own prototypes come from the
+//! propagates prototypes over the classes around its targets ([`Neighbourhood`]), whose own prototypes come from the
 //! [`Memory`]. **Out** come checkpoints from which a run goes on bit for bit, and a [`TrainedModel`], which [`evaluate`]
 //! measures on tasks of unseen classes. The few-shot method itself, gated propagation or one that it is compared with, stands
-//! behind the trait [`methods::Method`]. A [`Classifier`] puts such a model to use: it is taught new classes from a few
-//! samples and tells samples apart.
+//! behind the trait [`Method`](gpn_model::methods::Method).
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -23,72 +22,49 @@
 //! let taxonomy = source.taxonomy().unwrap()?.taxonomy;
 //! let mut settings = BuildConfig { size: 32, ..BuildConfig::default() };
 //! settings.assign.per_leaf = 4;
-//! build(&source, &taxonomy, "built in", &settings, &data, &|_done, _total| {})?;
+//! build(&source, &taxonomy, "built in", &settings, &data, &())?;
 //!
 //! let config = Config::default().with_setting("train.episodes=3")?;
 //! let mut trainer = Trainer::new(&config, Benchmark::open(&data)?, &Device::cpu())?;
-//! trainer.run(&checkpoints, |_done, _report| ControlFlow::Continue(()))?;
+//! trainer.run(Some(&checkpoints), |_done, _report| ControlFlow::Continue(()))?;
 //! assert_eq!(trainer.position().episode, 3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod best;
-mod candidates;
-mod checkpoint;
-mod class_graph;
-mod classifier;
-mod config;
-mod config_file;
+mod embedding;
 mod error;
 mod evaluate;
-mod events;
-mod exact_sum;
-mod finish;
-mod limits;
-mod means;
-mod memory;
-pub mod methods;
-mod model_card;
-mod model_check;
-mod model_file;
-mod network;
-mod optimisers;
-mod pathways;
-mod prototype_index;
+mod learn;
+mod model;
 mod run;
-mod sample;
-mod schedule;
-mod statistics;
-mod taught;
-mod teach;
-mod trainer;
-mod validation;
+mod settings;
+mod stop;
 
-pub use best::Best;
-pub use candidates::{Among, Candidates, ClassName, Guess, Relation, Share};
-pub use checkpoint::{Checkpoints, Position, Resumed};
-pub use class_graph::ClassKind;
-pub use classifier::{ClassEntry, Classifier};
-pub use config::{AugmentSettings, Config, ModelSettings, PRESETS, TaskSettings, TrainSettings};
 pub use error::TrainError;
 pub use evaluate::{
-    Embeddings, Hierarchy, Propagated, TaskResult, Trained, accuracies, answers, evaluate, propagate,
+    Embeddings, Estimate, Hierarchy, INTERVAL, Propagated, TaskResult, Trained, accuracies, answers,
+    evaluate, probabilities, propagate,
 };
-pub use exact_sum::ExactSum;
-pub use finish::Shipped;
-pub use means::{Mean, Means};
-pub use memory::{Memory, MemoryConfig, MemoryNorm, MemoryView};
-pub use model_card::model_card;
-pub use model_file::{ClassInfo, ModelInfo, TrainedModel};
-pub use network::{EpisodeShape, Network, StepResult, StepTime, accuracy, class_means, mix, with_memory};
-pub use optimisers::Optimisers;
-pub use pathways::{PathwayConfig, SpanningTree, Surroundings};
-pub use prototype_index::{EXACT_UP_TO, PrototypeIndex, nearest_classes};
-pub use run::{Host, Origin, RunDirectory, RunModel, model_file};
-pub use sample::Sample;
-pub use schedule::{Schedule, ScheduleConfig, StepKind};
-pub use statistics::{Estimate, INTERVAL};
-pub use taught::{Place, TaughtClass};
-pub use teach::{Again, Learned, Lesson, Placing};
-pub use trainer::{Progress, TimeSplit, Trainer};
-pub use validation::{LAMBDAS, ValidationConfig, ValidationResult};
+pub use learn::fitting::{Fitting, fit_method};
+pub use learn::means::{Mean, Means};
+pub use learn::memory::Refresh;
+pub use learn::network::{Network, Optimiser, StepResult, StepTime};
+pub use learn::optimisers::Optimisers;
+pub use learn::schedule::{Schedule, StepKind};
+pub use learn::validation::{LAMBDAS, ValidationResult};
+pub use model::changes::Changes;
+pub use model::exact_sum::ExactSum;
+pub use model::file::{ClassInfo, FitInfo, ModelInfo, TrainedModel};
+pub use model::taught::{Placement, TaughtClass};
+pub use run::best::Best;
+pub use run::checkpoint::{Checkpoints, Position, Resumed};
+pub use run::directory::{Host, Origin, RunDirectory, RunModel, model_file};
+pub use run::finish::Shipped;
+pub use run::metrics::{MetricsLine, read_metrics};
+pub use run::model_card::model_card;
+pub use run::trainer::{Progress, TimeSplit, Trainer};
+pub use settings::{
+    AugmentSettings, Config, MemoryConfig, MemoryNorm, MemoryView, ModelSettings, PRESETS, PathwayConfig,
+    ScheduleConfig, TaskSettings, TrainSettings, ValidationConfig,
+};
+pub use stop::StopHandle;

@@ -5,12 +5,11 @@
 use std::fs;
 use std::path::Path;
 
+use gpn::{Among, Classifier};
 use gpn_data::benchmark::{Benchmark, Check, Part, Split, Statistics};
 use gpn_data::task::{TaskConfig, TaskSampler};
-use gpn_model::{Device, InputShape, NamedTensor, Weights, save_weights};
-use gpn_train::{
-    Among, Checkpoints, Classifier, Config, Memory, Network, Optimisers, Position, RunDirectory, TrainedModel,
-};
+use gpn_model::{BackboneKind, Device, InputShape, Memory, NamedTensor, Weights, save_weights};
+use gpn_train::{Checkpoints, Config, Network, Optimisers, Position, RunDirectory, TrainedModel};
 
 use super::{parts, written};
 
@@ -98,7 +97,7 @@ pub(super) fn checkpoint(data: &[u8], folder: &Path) -> bool {
     let Ok((run, config, _)) = RunDirectory::open(folder) else { return false };
     let _ = run.cut_metrics(1);
     // Settings for images do not fit, and take their time.
-    if config.model.backbone != "identity" {
+    if config.model.backbone != BackboneKind::Identity {
         return false;
     }
     let input = InputShape::Embedding { len: 2 };

@@ -49,7 +49,7 @@ fn tables_ablation_and_figures_end_to_end() {
             serde_json::from_str(&fs::read_to_string(folder.join(format!("lab/{name}.json"))).unwrap())
                 .unwrap();
         let rows = table["rows"].as_array().unwrap();
-        assert_eq!(rows.len(), 8);
+        assert_eq!(rows.len(), 10);
         for row in rows {
             let ours = &row["cells"][0];
             assert!(ours["mean"].is_f64(), "{row}");
@@ -77,7 +77,7 @@ fn tables_ablation_and_figures_end_to_end() {
     }
     let unknown = short("figures", &["--subtree", "no such class"]);
     let message = failure(folder, &unknown.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(message.contains("--subtree no such class"), "{message}");
+    assert!(message.contains("class `no such class`: no training class"), "{message}");
 
     let other_method = short("figures", &["--run", "lab/runs/protonet-5w1s"]);
     let message = failure(folder, &other_method.iter().map(String::as_str).collect::<Vec<_>>());
@@ -114,7 +114,7 @@ fn wrong_wishes_are_answered() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path();
     let message = failure(folder, &["experiment", "tables", "--out", "lab", "--scale", "standard"]);
-    assert!(message.contains("--data is missing"), "{message}");
+    assert!(message.contains("name it with --data"), "{message}");
     let usage = gpn(folder, &["experiment", "tables", "--out", "lab", "--shapes", "5-1"]);
     assert_eq!(usage.status.code(), Some(2));
     assert!(stderr(&usage).contains("write it as 5w1s"), "{}", stderr(&usage));

@@ -2,11 +2,13 @@
 
 mod cli;
 mod command;
+mod embed;
 mod experiment;
 mod fuzz_corpus;
 mod instruction_sets;
 mod outputs;
 mod printing;
+mod serve;
 mod teach;
 mod train;
 mod two_writers;

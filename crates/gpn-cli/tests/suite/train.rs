@@ -321,7 +321,7 @@ fn a_finished_run_is_made_longer() {
     success(folder, &run);
     let first = model(folder, "long");
     let message = failure(folder, &["train", "--resume", "long", "--episodes", "39"]);
-    assert!(message.contains("--episodes 39: long has 40 episodes behind it"), "{message}");
+    assert!(message.contains("39 episodes: long has 40 episodes behind it"), "{message}");
     assert!(model(folder, "long") == first, "a refused wish changes nothing");
     success(folder, &["train", "--resume", "long", "--episodes", "52"]);
     assert_eq!(metrics(folder, "long").last().unwrap()["episode"], 52);

@@ -85,10 +85,10 @@ fn a_teacher_says_whom_it_waits_for() {
     fs::write(folder.join(".m.lock"), "4711 elsewhere\n").unwrap();
     let arguments = ["teach", "m", "--class", "ant", "a.npy", "--out", "m"];
     let mut child = command(folder, &arguments).spawn().unwrap();
-    let mut told = String::new();
+    let mut line = String::new();
     let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
-    std::io::BufRead::read_line(&mut errors, &mut told).unwrap();
-    assert!(told.contains("process 4711 on elsewhere is writing m; waiting"), "{told}");
+    std::io::BufRead::read_line(&mut errors, &mut line).unwrap();
+    assert!(line.contains("process 4711 on elsewhere is writing m; waiting"), "{line}");
     // Its holder is killed: the file stays, the lock does not.
     drop(lock);
     assert!(child.wait().unwrap().success());

@@ -1,7 +1,7 @@
 //! Which samples each class gets.
 //!
 //! A class of any level has samples of the leaves below it, a fixed number from each, and within a data set
-//! (training and Close, or training and Far) no sample stands for two classes.
+//! (training and Close, or training and Far) no sample is used for two classes.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ impl Default for AssignConfig {
 /// One row of the assignment: class, sample, part.
 pub(super) type Row = (u32, u32, Part);
 
-/// A leaf whose samples did not suffice: every class above it gets `given` of them instead of the wished number.
+/// A leaf with too few samples: every class above it gets `given` of them instead of the number in the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shortage {
     /// Position of the leaf in the source.
@@ -108,7 +108,7 @@ pub(super) fn assign_samples(
     (rows, shortages)
 }
 
-/// Marks the wished share of `count` samples, evenly spaced, as validation; of four or more samples at least one.
+/// Marks a share of `count` samples, evenly spaced, as validation: at least one of four or more.
 pub(super) fn hold_out(count: usize, share: f64) -> Vec<Part> {
     let mut held = (count as f64 * share).round() as usize;
     if held == 0 && share > 0.0 && count >= 4 {

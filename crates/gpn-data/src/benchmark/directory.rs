@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-use gpn_files::{AtomicFolder, FolderError};
-use serde::Serialize;
 
 use super::integrity::{BLOCKS, blocks};
 use super::manifest::{MANIFEST, Manifest, file_hash};
-use super::open::csv_fault;
+use super::plan::{Plan, write_rows};
 use crate::error::DataError;
+use crate::progress::{Watch, WatchedWriter};
+use gpn_files::{AtomicFolder, FolderError};
 
 /// A directory being filled beside its final place. Dropped before [`Self::finish`], it is removed.
 pub(super) struct UnfinishedDirectory {
@@ -24,13 +23,10 @@ impl UnfinishedDirectory {
     /// fills a directory.
     pub(super) fn create(target: &Path, replace: bool) -> Result<Self, DataError> {
         check_target(target, replace)?;
-        let refused = |reason: String| DataError::malformed(target.display().to_string(), reason);
         let folder = AtomicFolder::create(target).map_err(|error| match error {
-            FolderError::Busy(holder) => refused(format!(
-                "{holder} is building it right now; wait until that ends, or choose another directory"
-            )),
+            FolderError::Busy(holder) => DataError::Busy { path: target.to_owned(), holder },
             FolderError::Io(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
-                refused("it does not name a directory to create".into())
+                DataError::unfit(target.display().to_string(), "it does not name a directory to create")
             }
             FolderError::Io(error) => DataError::io("create", target, error),
         })?;
@@ -43,33 +39,39 @@ impl UnfinishedDirectory {
         self.folder.path()
     }
 
-    /// Writes rows as CSV with a header.
-    pub(super) fn write_csv<T: Serialize>(
+    /// Writes one of the tables.
+    fn write_table(
         &self,
         name: &str,
-        rows: impl IntoIterator<Item = T>,
+        watch: &Watch<'_>,
+        content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), DataError> {
         let path = self.path().join(name);
         let file = fs::File::create(&path).map_err(|error| DataError::io("create", &path, error))?;
-        let mut writer = csv::Writer::from_writer(BufWriter::new(file));
-        for row in rows {
-            writer.serialize(row).map_err(|error| csv_fault(&path, &error))?;
-        }
-        writer.flush().map_err(|error| DataError::io("write", &path, error))
+        let mut file = BufWriter::new(WatchedWriter { inner: file, watch });
+        content(&mut file).and_then(|()| file.flush()).map_err(|error| {
+            if watch.is_stopped() { DataError::Interrupted } else { DataError::io("write", &path, error) }
+        })
     }
 
-    /// Hashes all files, writes the manifest and moves the directory into place.
-    pub(super) fn finish(self, mut manifest: Manifest) -> Result<Manifest, DataError> {
-        let blocks = blocks(self.path())?;
-        if !blocks.is_empty() {
-            self.write_csv(BLOCKS, blocks)?;
+    /// Writes the tables, hashes all files, writes the manifest and moves the directory into place. The array of samples
+    /// is there already.
+    pub(super) fn finish(self, plan: &Plan, watch: &Watch<'_>) -> Result<Manifest, DataError> {
+        for name in plan.tables() {
+            self.write_table(name, watch, |out| plan.write_table(name, out))?;
         }
-        manifest.hashes = hashes(self.path())?;
+        let blocks = blocks(self.path(), watch)?;
+        if !blocks.is_empty() {
+            self.write_table(BLOCKS, watch, |out| write_rows(out, blocks))?;
+        }
+        let mut manifest = plan.manifest.clone();
+        manifest.hashes = hashes(self.path(), watch)?;
         let text = manifest.to_text().map_err(|error| {
             DataError::malformed(self.target.join(MANIFEST).display().to_string(), error.to_string())
         })?;
         let path = self.path().join(MANIFEST);
         fs::write(&path, text).map_err(|error| DataError::io("write", &path, error))?;
+        watch.check()?;
         let Self { folder, target } = self;
         folder.commit().map_err(|error| DataError::io("move into place", &target, error))?;
         Ok(manifest)
@@ -78,22 +80,22 @@ impl UnfinishedDirectory {
 
 /// Refuses a place that is taken.
 fn check_target(target: &Path, replace: bool) -> Result<(), DataError> {
-    let advice = match (target.exists(), target.join(MANIFEST).exists()) {
-        (false, _) => return Ok(()),
-        (true, true) if replace => return Ok(()),
-        (true, true) => "it holds a benchmark already; pass --force to replace it",
-        (true, false) => "it exists and is no benchmark; choose another directory",
-    };
-    Err(DataError::malformed(target.display().to_string(), advice))
+    let path = target.to_owned();
+    match (target.exists(), target.join(MANIFEST).exists()) {
+        (false, _) => Ok(()),
+        (true, true) if replace => Ok(()),
+        (true, true) => Err(DataError::BenchmarkExists { path }),
+        (true, false) => Err(DataError::TargetTaken { path }),
+    }
 }
 
 /// The BLAKE3 hash of each file of the directory, by name.
-fn hashes(folder: &Path) -> Result<BTreeMap<String, String>, DataError> {
+fn hashes(folder: &Path, watch: &Watch<'_>) -> Result<BTreeMap<String, String>, DataError> {
     let mut hashes = BTreeMap::new();
     for entry in fs::read_dir(folder).map_err(|error| DataError::io("read", folder, error))? {
         let path = entry.map_err(|error| DataError::io("read", folder, error))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        hashes.insert(name, file_hash(&path)?);
+        hashes.insert(name, file_hash(&path, watch)?);
     }
     Ok(hashes)
 }
@@ -107,7 +109,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("bench");
         let unfinished = UnfinishedDirectory::create(&target, false).unwrap();
-        unfinished.write_csv("rows.csv", [("a", 1)]).unwrap();
+        unfinished.write_table("rows.csv", &Watch::unwatched(), |out| write_rows(out, [("a", 1)])).unwrap();
         drop(unfinished);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -1,4 +1,4 @@
-//! Samples assigned by the user instead of drawn: a CSV file with the columns class, sample and, if wished, part.
+//! Samples assigned by the user instead of drawn: a CSV file with the columns class, sample and optionally part.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ struct GivenRow<'a> {
 
 /// Reads the rows of `path` for the classes of `graph`; node i is claimant i.
 ///
-/// A row without a part is for test, or for a training class for training, of which `val_share` is held out.
+/// A row without a part is for testing. Of a training class it is for training, and `val_share` of such rows are held out.
 pub(super) fn given_assignments(
     path: &Path,
     graph: &Taxonomy,
@@ -29,15 +29,14 @@ pub(super) fn given_assignments(
 ) -> Result<Vec<Row>, DataError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut training: Vec<Vec<u32>> = vec![Vec::new(); claimants.len()];
-    let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, &error))?;
-    let header = reader.headers().map_err(|error| csv_fault(path, &error))?.clone();
+    let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, error))?;
+    let header = reader.headers().map_err(|error| csv_fault(path, error))?.clone();
     let mut record = csv::StringRecord::new();
-    while reader.read_record(&mut record).map_err(|error| csv_fault(path, &error))? {
-        let row: GivenRow<'_> = record.deserialize(Some(&header)).map_err(|error| csv_fault(path, &error))?;
+    while reader.read_record(&mut record).map_err(|error| csv_fault(path, error))? {
+        let row: GivenRow<'_> = record.deserialize(Some(&header)).map_err(|error| csv_fault(path, error))?;
         let line = record.position().map_or(0, csv::Position::line);
-        let fault = |reason: String| {
-            DataError::malformed(path.display().to_string(), format!("line {line}: {reason}"))
-        };
+        let fault =
+            |reason: String| DataError::unfit(path.display().to_string(), format!("line {line}: {reason}"));
         let class = graph.find(row.class).ok_or_else(|| {
             let nearest = gpn_taxonomy::nearest_name(row.class, graph.nodes().map(|node| graph.id(node)));
             let hint = nearest.map_or(String::new(), |id| format!("; did you mean `{id}`?"));
@@ -59,7 +58,7 @@ pub(super) fn given_assignments(
     rows.sort_unstable();
     if let Some(pair) = rows.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1)) {
         let (class, sample, _) = pair[0];
-        return Err(DataError::malformed(
+        return Err(DataError::unfit(
             path.display().to_string(),
             format!("sample {sample} stands twice under class {}", graph.id(class)),
         ));

@@ -1,6 +1,6 @@
 //! From a source's leaves and a taxonomy to the graph that a benchmark divides.
 
-use gpn_taxonomy::{Checked, Node, Taxonomy, TaxonomyBuilder, TaxonomyError, Warning};
+use gpn_taxonomy::{Checked, Finding, Node, Taxonomy, TaxonomyBuilder, TaxonomyError, Warning, check_fit};
 use serde::{Deserialize, Serialize};
 
 use super::build::BuildConfig;
@@ -26,7 +26,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// Name on the command line.
+    /// The name that a user gives.
     pub fn name(self) -> &'static str {
         match self {
             Self::TieredImagenet => "tiered-imagenet",
@@ -49,7 +49,7 @@ impl Preset {
                 size: 84,
                 cut: Some(TaxonomyCut::ImagenetFall2011),
                 // The published splits look classes up by name, and "crane" is a bird and a machine: the bird's
-                // images stand under the machine's id.
+                // images are listed under the machine's id.
                 renamed_leaves: vec![("n02012849".into(), "n03126707".into())],
                 ..general
             },
@@ -68,7 +68,7 @@ pub(super) struct Ingredients {
     pub(super) leaf_nodes: Vec<Node>,
     /// What a user should know.
     pub(super) warnings: Vec<Warning>,
-    /// Ids of the classes left out for want of samples, sorted.
+    /// Ids of the classes left out because they have no samples, sorted.
     pub(super) without_samples: Vec<String>,
 }
 
@@ -79,14 +79,15 @@ impl Ingredients {
         taxonomy: &Taxonomy,
         config: &BuildConfig,
     ) -> Result<Self, DataError> {
-        let ids = leaf_ids(leaves, taxonomy, config)?;
+        let (ids, mut warnings) = leaf_ids(leaves, taxonomy, config)?;
         let kept = match config.cut {
             None => gpn_taxonomy::ancestors(taxonomy, &ids)?,
             Some(TaxonomyCut::ImagenetFall2011) => gpn_taxonomy::imagenet_fall2011(taxonomy, &ids)?,
         };
         let without_samples = absent_from(&kept, taxonomy);
         let checked = Checked { taxonomy: kept, warnings: Vec::new() }.with_single_root("root")?;
-        let (mut taxonomy, warnings) = (checked.taxonomy, checked.warnings);
+        let mut taxonomy = checked.taxonomy;
+        warnings.extend(checked.warnings);
         if config.collapse_chains {
             taxonomy = collapsed(&taxonomy, &ids)?;
         }
@@ -139,25 +140,24 @@ fn absent_from(kept: &Taxonomy, all: &Taxonomy) -> Vec<String> {
     ids
 }
 
-/// The id in `taxonomy` of each leaf: its own id, or the id of the one class that bears its name.
-fn leaf_ids(leaves: &[Leaf], taxonomy: &Taxonomy, config: &BuildConfig) -> Result<Vec<String>, DataError> {
-    let mut ids = Vec::with_capacity(leaves.len());
-    let mut unknown = Vec::new();
-    for leaf in leaves {
+/// The id in `taxonomy` of each leaf, as [`check_fit`] finds it, and what a user should know of that.
+fn leaf_ids(
+    leaves: &[Leaf],
+    taxonomy: &Taxonomy,
+    config: &BuildConfig,
+) -> Result<(Vec<String>, Vec<Warning>), DataError> {
+    let label = |leaf: &Leaf| {
         let renamed = config.renamed_leaves.iter().find(|(from, _)| *from == leaf.id);
-        let id = renamed.map_or(&leaf.id, |(_, to)| to);
-        if taxonomy.find(id).is_some() {
-            ids.push(id.clone());
-        } else if let Some(node) = only_class_named(taxonomy, id) {
-            ids.push(taxonomy.id(node).to_owned());
-        } else {
-            unknown.push(id.clone());
-        }
-    }
-    if !unknown.is_empty() {
-        // invariant: `unknown` holds ids that are not in the taxonomy, so the search for them fails.
-        return Err(taxonomy.find_all(&unknown).unwrap_err().into());
-    }
+        renamed.map_or(leaf.id.clone(), |(_, to)| to.clone())
+    };
+    let labels: Vec<String> = leaves.iter().map(label).collect();
+    let fit = check_fit(taxonomy, &labels);
+    let respelled = |finding: &Finding| match finding {
+        Finding::Respelled(misses) => Some(Warning::Respelled(misses.clone())),
+        _ => None,
+    };
+    let warnings = fit.warnings().filter_map(respelled).collect();
+    let ids: Vec<String> = fit.into_nodes()?.into_iter().map(|node| taxonomy.id(node).to_owned()).collect();
     let mut sorted: Vec<&String> = ids.iter().collect();
     sorted.sort_unstable();
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -167,7 +167,7 @@ fn leaf_ids(leaves: &[Leaf], taxonomy: &Taxonomy, config: &BuildConfig) -> Resul
         }
         .into());
     }
-    Ok(ids)
+    Ok((ids, warnings))
 }
 
 /// Merges chains, unless that would merge away a class that has samples of its own.
@@ -190,14 +190,10 @@ fn with_root_id(taxonomy: &Taxonomy, id: &str) -> Result<Taxonomy, DataError> {
         let own = if taxonomy.parents(node).is_empty() { id } else { taxonomy.id(node) };
         let added = builder.add_class(own);
         builder.set_name(added, taxonomy.name(node));
+        builder.set_description(added, taxonomy.description(node).unwrap_or_default());
     }
     for (parent, child) in taxonomy.edges() {
         builder.add_edge(parent, child, None);
     }
     Ok(builder.build()?.taxonomy)
-}
-
-fn only_class_named(taxonomy: &Taxonomy, name: &str) -> Option<Node> {
-    let mut named = taxonomy.nodes().filter(|&node| taxonomy.name(node) == name);
-    named.next().filter(|_| named.next().is_none())
 }

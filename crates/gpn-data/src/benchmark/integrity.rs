@@ -15,6 +15,7 @@ use super::open::{ASSIGNMENTS, CLASSES, SAMPLES, TAXONOMY, read_rows};
 use super::store::{EMBEDDINGS, IMAGES};
 use crate::error::DataError;
 use crate::format::map::map_file;
+use crate::progress::Watch;
 
 /// The hashes of blocks.
 pub(super) const BLOCKS: &str = "blocks.csv";
@@ -44,7 +45,7 @@ pub(super) struct BlockRow {
 }
 
 /// The rows of `blocks.csv` for the stored samples in `folder`.
-pub(super) fn blocks(folder: &Path) -> Result<Vec<BlockRow>, DataError> {
+pub(super) fn blocks(folder: &Path, watch: &Watch<'_>) -> Result<Vec<BlockRow>, DataError> {
     let mut rows = Vec::new();
     for name in [IMAGES, EMBEDDINGS] {
         let path = folder.join(name);
@@ -52,8 +53,11 @@ pub(super) fn blocks(folder: &Path) -> Result<Vec<BlockRow>, DataError> {
             continue;
         }
         let bytes = map_file(&path)?;
-        let hashes: Vec<String> =
-            bytes.par_chunks(BLOCK).map(|block| blake3::hash(block).to_hex().to_string()).collect();
+        let hash = |block: &[u8]| {
+            watch.check()?;
+            Ok(blake3::hash(block).to_hex().to_string())
+        };
+        let hashes: Vec<String> = bytes.par_chunks(BLOCK).map(hash).collect::<Result<_, DataError>>()?;
         rows.extend(hashes.into_iter().enumerate().map(|(number, blake3)| BlockRow {
             file: name.to_owned(),
             start: (number * BLOCK) as u64,
@@ -111,7 +115,7 @@ fn is_as_built(folder: &Path, manifest: &Manifest, name: &str) -> Result<bool, D
             format!("it has no hash of {name}; build the benchmark anew"),
         )
     })?;
-    Ok(file_hash(&folder.join(name))? == *stated)
+    Ok(file_hash(&folder.join(name), &Watch::unwatched())? == *stated)
 }
 
 fn sampled_blocks_are_as_built(folder: &Path, name: &str) -> Result<bool, DataError> {

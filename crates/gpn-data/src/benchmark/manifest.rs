@@ -6,9 +6,15 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::assign::AssignConfig;
+use super::build::BuildConfig;
 use super::integrity::BLOCKS;
 use super::split::SplitConfig;
+use super::store::{EMBEDDINGS, IMAGES};
 use crate::error::DataError;
+use crate::format::element::Element;
+use crate::format::map::map_file;
+use crate::progress::Watch;
+use crate::source::{SampleKind, Source};
 
 /// Name of the manifest inside a benchmark directory.
 pub(super) const MANIFEST: &str = "benchmark.toml";
@@ -18,13 +24,20 @@ pub(super) const FORMAT: u32 = 2;
 const SEAL: &str = "# blake3 of all above: ";
 
 /// The BLAKE3 hash of a file.
-pub(super) fn file_hash(path: &Path) -> Result<String, DataError> {
-    // A device would never end.
-    if !path.metadata().map_err(|error| DataError::io("read", path, error))?.is_file() {
-        return Err(DataError::malformed(path.display().to_string(), "is not a regular file"));
-    }
+pub(super) fn file_hash(path: &Path, watch: &Watch<'_>) -> Result<String, DataError> {
+    hash(&[], &map_file(path)?, watch)
+}
+
+/// The BLAKE3 hash of bytes in two pieces.
+pub(super) fn hash(first: &[u8], rest: &[u8], watch: &Watch<'_>) -> Result<String, DataError> {
+    // Bytes hashed between two checks for a stop: a fraction of a second even from a slow disk.
+    const PIECE: usize = 32 << 20;
     let mut hasher = blake3::Hasher::new();
-    hasher.update_mmap_rayon(path).map_err(|error| DataError::io("read", path, error))?;
+    hasher.update(first);
+    for piece in rest.chunks(PIECE) {
+        watch.check()?;
+        hasher.update_rayon(piece);
+    }
     Ok(hasher.finalize().to_hex().to_string())
 }
 
@@ -80,6 +93,26 @@ pub enum StoreInfo {
     ClassesOnly,
 }
 
+impl StoreInfo {
+    /// How a benchmark made from `source` stores its samples.
+    pub(super) fn of(source: &dyn Source, config: &BuildConfig) -> Self {
+        match source.kind() {
+            _ if config.classes_only => Self::ClassesOnly,
+            SampleKind::Images => Self::Images { size: config.size },
+            SampleKind::Embeddings { dim } => Self::Embeddings { dim: dim as u32 },
+        }
+    }
+
+    /// Name, type and shape of a row of the array that holds the samples.
+    pub(super) fn array(&self) -> Option<(&'static str, Element, Vec<usize>)> {
+        match *self {
+            Self::Images { size } => Some((IMAGES, Element::U8, vec![size as usize, size as usize, 3])),
+            Self::Embeddings { dim } => Some((EMBEDDINGS, Element::F32, vec![dim as usize])),
+            Self::ClassesOnly => None,
+        }
+    }
+}
+
 /// How many there are of everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
@@ -99,12 +132,9 @@ impl Manifest {
         let path = folder.join(MANIFEST);
         let file = path.display().to_string();
         let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => DataError::Malformed {
-                file: folder.display().to_string(),
-                reason: format!(
-                    "it is no benchmark directory (no {MANIFEST}); make one with `gpn data build`"
-                ),
-            },
+            std::io::ErrorKind::NotFound => {
+                DataError::NotABenchmark { path: folder.to_owned(), manifest: MANIFEST }
+            }
             _ => DataError::io("read", &path, error),
         })?;
         let malformed = |reason: String| DataError::Malformed { file: file.clone(), reason };
@@ -126,7 +156,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The text of the file, the last line of which is the hash of the lines above.
+    /// The text of the file. Its last line is the hash of the lines above.
     pub(super) fn to_text(&self) -> Result<String, toml::ser::Error> {
         let text = toml::to_string(self)?;
         let seal = seal(&text);

@@ -1,6 +1,7 @@
-//! The benchmark directory: a taxonomy and samples, divided into training, Close and Far classes.
+//! The benchmark: a taxonomy and samples, divided into training, Close and Far classes.
 //!
-//! [`build`] makes the directory from a source, [`Benchmark::open`] reads it. Its files are plain CSV, TOML and
+//! [`build()`] makes a directory from a source, [`Benchmark::open`] reads it; [`Benchmark::from_source`] makes the same
+//! benchmark without a directory. The files of a directory are plain CSV, TOML and
 //! NumPy arrays; `benchmark.toml` says what they were made from and carries their hashes.
 
 mod assign;
@@ -12,13 +13,14 @@ mod integrity;
 mod manifest;
 mod open;
 mod pack;
+mod plan;
 mod python_random;
 mod split;
 mod statistics;
 mod store;
 
 pub use assign::{AssignConfig, Part};
-pub use build::{BuildConfig, BuildReport, OnProgress, build};
+pub use build::{BuildConfig, BuildReport, build};
 pub use ingredients::{Preset, TaxonomyCut};
 pub use integrity::Check;
 pub use manifest::{Counts, Manifest, StoreInfo};

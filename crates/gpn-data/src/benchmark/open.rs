@@ -1,22 +1,31 @@
-//! Reading a benchmark directory.
+//! A benchmark, read from its directory or made in memory.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gpn_taxonomy::{Node, Taxonomy, TaxonomyBuilder, contract};
 use serde::{Deserialize, Serialize};
 
 use super::assign::Part;
+use super::build::{BuildConfig, BuildReport};
 use super::integrity::{Check, verify};
 use super::manifest::{Manifest, StoreInfo};
+use super::plan::Plan;
 use super::split::Split;
 use super::store::Store;
 use crate::error::DataError;
+use crate::progress::{Progress, Watch};
+use crate::source::Source;
 use crate::task::{PoolClass, TaskPool};
 
 pub(super) const TAXONOMY: &str = "taxonomy.csv";
 pub(super) const CLASSES: &str = "classes.csv";
 pub(super) const SAMPLES: &str = "samples.csv";
 pub(super) const ASSIGNMENTS: &str = "assignments.csv";
+
+/// What the manifest calls a taxonomy that was given as a value.
+const IN_MEMORY: &str = "in memory";
 
 /// A row of `classes.csv`. Rows come training classes first (the root at the top), then Close, Far and unused
 /// ones, each group sorted by id.
@@ -34,6 +43,9 @@ pub struct Class {
     pub samples: usize,
     /// Hops to the nearest training class.
     pub distance: u32,
+    /// What it is, in a sentence, where the taxonomy says so. `classes.csv` has the column where any class has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 /// A row of `samples.csv`.
@@ -68,16 +80,23 @@ pub struct DataSet {
     pub training_graph: Taxonomy,
 }
 
-/// A benchmark directory, opened.
-#[derive(Debug)]
+/// Where the rows of `samples.csv` are.
+#[derive(Clone, Debug)]
+enum Origin {
+    Folder(PathBuf),
+    Memory(Vec<SampleRow>),
+}
+
+/// A benchmark: a directory, opened, or one made in memory. Clones share the samples.
+#[derive(Clone, Debug)]
 pub struct Benchmark {
-    folder: PathBuf,
+    origin: Origin,
     manifest: Manifest,
     classes: Vec<Class>,
     taxonomy: Taxonomy,
     root: usize,
     assigned: Vec<[Vec<u32>; 3]>,
-    store: Store,
+    store: Arc<Store>,
 }
 
 impl Benchmark {
@@ -97,17 +116,92 @@ impl Benchmark {
             file: folder.join(CLASSES).display().to_string(),
             reason: format!("the root class {} of the manifest is not in it", manifest.root),
         })? as usize;
-        let store = Store::open(folder, &manifest.store, manifest.counts.samples)?;
+        let store = Arc::new(Store::open(folder, &manifest.store, manifest.counts.samples)?);
         let assigned = match manifest.store {
             StoreInfo::ClassesOnly => Vec::new(),
             _ => read_assignments(&folder.join(ASSIGNMENTS), &taxonomy, manifest.counts.samples)?,
         };
-        Ok(Self { folder: folder.to_owned(), manifest, classes, taxonomy, root, assigned, store })
+        let origin = Origin::Folder(folder.to_owned());
+        Ok(Self { origin, manifest, classes, taxonomy, root, assigned, store })
     }
 
-    /// Where it is.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Makes a benchmark without a directory from the samples of `source` and the classes of `taxonomy`. Its classes,
+    /// samples and [fingerprint](Manifest::fingerprint) are those of the directory that [`build`](super::build()) makes
+    /// from the same source and settings; what concerns the directory alone (`replace`) has no effect.
+    ///
+    /// Memory: the stored samples, once.
+    ///
+    /// ```
+    /// use gpn_data::benchmark::{Benchmark, BuildConfig, Part, Split};
+    /// use gpn_data::source::ArraySource;
+    /// use gpn_taxonomy::TaxonomyBuilder;
+    ///
+    /// let mut graph = TaxonomyBuilder::new();
+    /// let [animal, cat, dog] = ["animal", "cat", "dog"].map(|id| graph.add_class(id));
+    /// graph.add_edge(animal, cat, None);
+    /// graph.add_edge(animal, dog, None);
+    /// let graph = graph.build()?.taxonomy;
+    ///
+    /// // 200 embeddings of 2 numbers, the first half of cats.
+    /// let labels: Vec<&str> = (0..200).map(|row| if row < 100 { "cat" } else { "dog" }).collect();
+    /// let source = ArraySource::embeddings(vec![0.5; 400], 2, &labels)?;
+    /// let (benchmark, report) =
+    ///     Benchmark::from_source(&source, &graph, &BuildConfig::default(), &())?;
+    /// assert_eq!(benchmark.store().len(), 200);
+    /// assert!(report.warnings.is_empty());
+    /// # Ok::<(), gpn_data::DataError>(())
+    /// ```
+    pub fn from_source(
+        source: &dyn Source,
+        taxonomy: &Taxonomy,
+        config: &BuildConfig,
+        progress: &dyn Progress,
+    ) -> Result<(Self, BuildReport), DataError> {
+        let watch = Watch::new(progress, source.samples().len());
+        let store = StoreInfo::of(source, config);
+        let mut bytes = Vec::new();
+        let mut write_rows = |rows: &[u8]| {
+            bytes.extend_from_slice(rows);
+            Ok(())
+        };
+        let mut plan =
+            Plan::make(source, taxonomy, IN_MEMORY, config, store.clone(), &mut write_rows, &watch)?;
+        let mut hashes = BTreeMap::new();
+        for &name in plan.tables() {
+            let mut hasher = blake3::Hasher::new();
+            watch.check()?;
+            // invariant: a hasher takes everything, and every row of a table can be written as CSV.
+            plan.write_table(name, &mut hasher).unwrap();
+            hashes.insert(name.to_owned(), hasher.finalize().to_hex().to_string());
+        }
+        let (store, hash) = Store::in_memory(&store, bytes, &watch)?;
+        hashes.extend(hash);
+        let manifest = Manifest { hashes, ..plan.manifest.clone() };
+        let mut assigned: Vec<[Vec<u32>; 3]> = Vec::new();
+        if manifest.store != StoreInfo::ClassesOnly {
+            assigned.resize_with(plan.classes.len(), Default::default);
+            for &(class, sample, part) in &plan.assigned {
+                assigned[class as usize][part as usize].push(sample);
+            }
+        }
+        let benchmark = Self {
+            origin: Origin::Memory(std::mem::take(&mut plan.samples)),
+            manifest: manifest.clone(),
+            classes: std::mem::take(&mut plan.classes),
+            taxonomy: plan.graph.clone(),
+            root: plan.root as usize,
+            assigned,
+            store: Arc::new(store),
+        };
+        Ok((benchmark, plan.report(manifest)))
+    }
+
+    /// The directory, unless it was made in memory.
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.origin {
+            Origin::Folder(folder) => Some(folder),
+            Origin::Memory(_) => None,
+        }
     }
 
     /// What it was made from.
@@ -153,9 +247,12 @@ impl Benchmark {
         }
     }
 
-    /// `samples.csv`, read anew.
+    /// The rows of `samples.csv`; of a directory they are read anew.
     pub fn sample_rows(&self) -> Result<Vec<SampleRow>, DataError> {
-        read_rows(&self.folder.join(SAMPLES))
+        match &self.origin {
+            Origin::Folder(folder) => read_rows(&folder.join(SAMPLES)),
+            Origin::Memory(rows) => Ok(rows.clone()),
+        }
     }
 
     /// The rows of the classes on one side.
@@ -215,12 +312,16 @@ fn nodes(rows: &[usize]) -> Vec<Node> {
 
 /// Reads a CSV file with a header into rows; a fault names the file and the line.
 pub(super) fn read_rows<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, DataError> {
-    let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, &error))?;
-    reader.deserialize().collect::<Result<_, _>>().map_err(|error| csv_fault(path, &error))
+    let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, error))?;
+    reader.deserialize().collect::<Result<_, _>>().map_err(|error| csv_fault(path, error))
 }
 
-pub(super) fn csv_fault(path: &Path, error: &csv::Error) -> DataError {
-    DataError::Malformed { file: path.display().to_string(), reason: error.to_string() }
+pub(super) fn csv_fault(path: &Path, error: csv::Error) -> DataError {
+    let reason = error.to_string();
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => DataError::io("read", path, error),
+        _ => DataError::Malformed { file: path.display().to_string(), reason },
+    }
 }
 
 /// The graph with node i for row i of `classes.csv`.
@@ -236,6 +337,9 @@ fn read_taxonomy(folder: &Path, classes: &[Class]) -> Result<Taxonomy, DataError
             });
         }
         builder.set_name(node, &class.name);
+        if let Some(description) = &class.description {
+            builder.set_description(node, description);
+        }
     }
     for (parent, child) in edges.edges() {
         let [parent, child] = [parent, child].map(|node| builder.add_class(edges.id(node)));
@@ -259,12 +363,12 @@ fn read_assignments(
     samples: usize,
 ) -> Result<Vec<[Vec<u32>; 3]>, DataError> {
     let mut assigned: Vec<[Vec<u32>; 3]> = vec![Default::default(); taxonomy.len()];
-    let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, &error))?;
-    let header = reader.headers().map_err(|error| csv_fault(path, &error))?.clone();
+    let mut reader = csv::Reader::from_path(path).map_err(|error| csv_fault(path, error))?;
+    let header = reader.headers().map_err(|error| csv_fault(path, error))?.clone();
     let mut record = csv::StringRecord::new();
-    while reader.read_record(&mut record).map_err(|error| csv_fault(path, &error))? {
+    while reader.read_record(&mut record).map_err(|error| csv_fault(path, error))? {
         let row: AssignmentRow<'_> =
-            record.deserialize(Some(&header)).map_err(|error| csv_fault(path, &error))?;
+            record.deserialize(Some(&header)).map_err(|error| csv_fault(path, error))?;
         let fault = |reason: String| DataError::Malformed {
             file: path.display().to_string(),
             reason: format!("line {}: {reason}", record.position().map_or(0, csv::Position::line)),

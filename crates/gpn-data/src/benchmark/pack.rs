@@ -1,26 +1,19 @@
-//! Packing the samples of a source into one array, in one pass and with bounded memory.
-
-use std::path::Path;
+//! Packing the samples of a source into one array, in one pass.
 
 use rayon::prelude::*;
 
-use super::build::OnProgress;
 use super::manifest::StoreInfo;
-use super::store::{EMBEDDINGS, IMAGES};
 use crate::error::DataError;
-use crate::format::element::Element;
-use crate::format::npy::RowWriter;
-use crate::source::{SampleKind, Source};
+use crate::progress::Watch;
+use crate::source::Source;
 use crate::transform::{EvalTransform, ImageView, TransformError};
 
-/// Samples read between two writes: bounds the memory of a build. So few that they are still in cache when written.
+/// Samples read between two writes. This bounds the memory of a build, and they are still in cache when written.
 const CHUNK: usize = 128;
 
 /// What was packed.
 #[derive(Debug)]
 pub(super) struct Packed {
-    /// The form of the array.
-    pub(super) info: StoreInfo,
     /// For each row, the source's sample it came from.
     pub(super) origin: Vec<u32>,
     /// What is wrong with each sample left out, naming it.
@@ -28,11 +21,6 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// For benchmarks of classes only.
-    pub(super) fn nothing() -> Self {
-        Self { info: StoreInfo::ClassesOnly, origin: Vec::new(), broken: Vec::new() }
-    }
-
     /// The rows of each of the source's leaves.
     pub(super) fn rows_of_leaf(&self, source: &dyn Source) -> Vec<Vec<u32>> {
         let mut rows = vec![Vec::new(); source.leaves().len()];
@@ -43,34 +31,36 @@ impl Packed {
     }
 }
 
-/// Writes the samples of `source` into `folder`; images as squares of `size`.
+/// Takes whole rows of the array, one after the other.
+pub(super) type WriteRows<'a> = dyn FnMut(&[u8]) -> Result<(), DataError> + Send + 'a;
+
+/// Hands the samples of `source` to `write_rows` in the form of `store`.
 ///
 /// An image that cannot be read is left out and reported, or, if `strict`, ends the work.
 pub(super) fn pack(
     source: &dyn Source,
-    folder: &Path,
-    size: u32,
+    store: &StoreInfo,
     strict: bool,
-    on_progress: OnProgress<'_>,
+    write_rows: &mut WriteRows<'_>,
+    watch: &Watch<'_>,
 ) -> Result<Packed, DataError> {
-    match source.kind() {
-        SampleKind::Images => pack_images(source, folder, size, strict, on_progress),
-        SampleKind::Embeddings { dim } => pack_embeddings(source, folder, dim, on_progress),
+    match *store {
+        StoreInfo::Images { size } => pack_images(source, size, strict, write_rows, watch),
+        StoreInfo::Embeddings { dim } => pack_embeddings(source, dim as usize, write_rows, watch),
+        StoreInfo::ClassesOnly => Ok(Packed { origin: Vec::new(), broken: Vec::new() }),
     }
 }
 
 fn pack_images(
     source: &dyn Source,
-    folder: &Path,
     size: u32,
     strict: bool,
-    on_progress: OnProgress<'_>,
+    write_rows: &mut WriteRows<'_>,
+    watch: &Watch<'_>,
 ) -> Result<Packed, DataError> {
     let total = source.samples().len();
     let pixels = (size * size * 3) as usize;
-    let mut writer =
-        RowWriter::create(&folder.join(IMAGES), Element::U8, &[size as usize, size as usize, 3])?;
-    let mut packed = Packed { info: StoreInfo::Images { size }, origin: Vec::new(), broken: Vec::new() };
+    let mut packed = Packed { origin: Vec::new(), broken: Vec::new() };
     let decode = |start: usize, chunk: &mut [u8]| -> Vec<Result<(), DataError>> {
         chunk
             .par_chunks_exact_mut(pixels)
@@ -79,9 +69,10 @@ fn pack_images(
             .map_init(
                 || EvalTransform::whole(size),
                 |square, (offset, out)| {
+                    watch.check()?;
                     let square = square.as_mut().map_err(|error| error.clone())?;
                     let image = source.image(start + offset)?;
-                    // An image that cannot be made a square (one of 1x5000 pixels, say) is as good as a broken one.
+                    // An image that cannot be made a square (one of 1x5000 pixels, say) counts as broken.
                     let unfit = |error: TransformError| DataError::BrokenImage {
                         file: source.samples()[start + offset].file.clone(),
                         reason: error.to_string(),
@@ -99,15 +90,15 @@ fn pack_images(
         for (offset, result) in results.into_iter().enumerate() {
             match result {
                 Ok(()) => packed.origin.push((start + offset) as u32),
-                Err(error @ DataError::BrokenImage { .. }) if !strict => {
+                Err(error) if error.is_of_one_sample() && !strict => {
                     packed.broken.push(error.to_string());
-                    writer.write(&chunk[from * pixels..offset * pixels])?;
+                    write_rows(&chunk[from * pixels..offset * pixels])?;
                     from = offset + 1;
                 }
                 Err(error) => return Err(error),
             }
         }
-        writer.write(&chunk[from * pixels..end * pixels])
+        write_rows(&chunk[from * pixels..end * pixels])
     };
     // One chunk is decoded while the one before it is written.
     let (mut next, mut last) = (vec![0; CHUNK * pixels], vec![0; CHUNK * pixels]);
@@ -120,30 +111,30 @@ fn pack_images(
         written?;
         decoded = results;
         std::mem::swap(&mut next, &mut last);
-        on_progress(start.min(total), total);
+        watch.reach(start.min(total))?;
     }
-    writer.finish()?;
     Ok(packed)
 }
 
 fn pack_embeddings(
     source: &dyn Source,
-    folder: &Path,
     dim: usize,
-    on_progress: OnProgress<'_>,
+    write_rows: &mut WriteRows<'_>,
+    watch: &Watch<'_>,
 ) -> Result<Packed, DataError> {
     let total = source.samples().len();
-    let mut writer = RowWriter::create(&folder.join(EMBEDDINGS), Element::F32, &[dim])?;
     let mut row = vec![0.0; dim];
-    for sample in 0..total {
-        source.embedding(sample, &mut row)?;
-        writer.write_f32(&row)?;
-        on_progress(sample + 1, total);
+    let mut bytes = Vec::with_capacity(CHUNK * dim * size_of::<f32>());
+    for start in (0..total).step_by(CHUNK) {
+        let end = total.min(start + CHUNK);
+        bytes.clear();
+        for sample in start..end {
+            watch.check()?;
+            source.embedding(sample, &mut row)?;
+            bytes.extend(row.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        write_rows(&bytes)?;
+        watch.reach(end)?;
     }
-    writer.finish()?;
-    Ok(Packed {
-        info: StoreInfo::Embeddings { dim: dim as u32 },
-        origin: (0..total as u32).collect(),
-        broken: Vec::new(),
-    })
+    Ok(Packed { origin: (0..total as u32).collect(), broken: Vec::new() })
 }

@@ -27,7 +27,7 @@ pub enum Split {
 }
 
 impl Split {
-    /// The name used in files and on the command line.
+    /// The name used in files and by front ends.
     pub fn name(self) -> &'static str {
         match self {
             Self::Train => "train",
@@ -55,7 +55,7 @@ pub struct SplitConfig {
     pub seed: u64,
     /// The generator that draws classes.
     pub generator: Generator,
-    /// Share of classes wished on the training side, between 0 and 1; 1 trains on every class.
+    /// Share of classes on the training side, between 0 and 1; 1 trains on every class.
     pub train_share: f64,
     /// Hops that lie at least between a drawn training class and a drawn held-out class.
     pub min_distance: u32,

@@ -1,16 +1,17 @@
-//! The packed samples of a benchmark: one NumPy array, read through a memory map.
+//! The packed samples of a benchmark: one array, mapped or in memory.
 
 use std::path::Path;
 
-use super::manifest::StoreInfo;
+use super::manifest::{StoreInfo, hash};
 use crate::error::DataError;
 use crate::format::element::Element;
 use crate::format::npy::Npy;
+use crate::progress::Watch;
 
 pub(super) const IMAGES: &str = "images.npy";
 pub(super) const EMBEDDINGS: &str = "embeddings.npy";
 
-/// The samples of an opened benchmark.
+/// The samples of a benchmark.
 #[derive(Debug)]
 pub enum Store {
     /// `[samples, size, size, 3]` uint8.
@@ -34,19 +35,29 @@ pub enum Store {
 impl Store {
     /// Maps the array that `info` describes and checks its shape.
     pub(super) fn open(folder: &Path, info: &StoreInfo, samples: usize) -> Result<Self, DataError> {
+        let Some((name, element, row)) = info.array() else { return Ok(Self::Empty) };
+        let array = open_array(&folder.join(name), element, &[&[samples], &row[..]].concat())?;
+        Ok(Self::of(info, array))
+    }
+
+    /// Takes whole rows of the array that `info` describes. Returns also the name and the hash of the file that they
+    /// would be.
+    pub(super) fn in_memory(
+        info: &StoreInfo,
+        rows: Vec<u8>,
+        watch: &Watch<'_>,
+    ) -> Result<(Self, Option<(String, String)>), DataError> {
+        let Some((name, element, row)) = info.array() else { return Ok((Self::Empty, None)) };
+        let array = Npy::from_rows(element, &row, rows, name.to_owned());
+        let hash = hash(&array.header_bytes(), array.bytes(), watch)?;
+        Ok((Self::of(info, array), Some((name.to_owned(), hash))))
+    }
+
+    fn of(info: &StoreInfo, array: Npy) -> Self {
         match *info {
-            StoreInfo::Images { size } => {
-                let shape = [samples, size as usize, size as usize, 3];
-                Ok(Self::Images { size, array: open_array(&folder.join(IMAGES), Element::U8, &shape)? })
-            }
-            StoreInfo::Embeddings { dim } => {
-                let shape = [samples, dim as usize];
-                Ok(Self::Embeddings {
-                    dim,
-                    array: open_array(&folder.join(EMBEDDINGS), Element::F32, &shape)?,
-                })
-            }
-            StoreInfo::ClassesOnly => Ok(Self::Empty),
+            StoreInfo::Images { size } => Self::Images { size, array },
+            StoreInfo::Embeddings { dim } => Self::Embeddings { dim, array },
+            StoreInfo::ClassesOnly => Self::Empty,
         }
     }
 

@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flate2::Crc;
-use flate2::read::MultiGzDecoder;
+use flate2::read::{DeflateDecoder, MultiGzDecoder};
 use memmap2::Mmap;
 
 use super::map::{map_file, map_open_file};
 use super::{natural, tar_index, zip_index};
 use crate::DataError;
+use crate::progress::{Watch, WatchedWriter};
 
 /// Largest single file that is read from a directory or an archive.
 pub const MAX_ENTRY_BYTES: u64 = 4 << 30;
@@ -63,12 +64,16 @@ pub(super) struct Place {
 }
 
 impl Archive {
-    /// Opens a directory or an archive; the kind of archive is told by its content.
+    /// Opens a directory or an archive; the content decides which kind of archive it is.
     pub fn open(path: &Path) -> Result<Self, DataError> {
+        Self::open_watched(path, &Watch::unwatched())
+    }
+
+    pub(crate) fn open_watched(path: &Path, watch: &Watch<'_>) -> Result<Self, DataError> {
         let metadata = fs::metadata(path).map_err(|e| DataError::io("open", path, e))?;
         if metadata.is_dir() {
             let mut names = Vec::new();
-            list_directory(path, path, &mut Vec::new(), &mut names)?;
+            list_directory(path, path, &mut Vec::new(), &mut names, watch)?;
             names.sort_by(|a, b| natural::compare(a, b));
             return Ok(Self { path: path.to_owned(), names, store: Store::Directory });
         }
@@ -77,8 +82,8 @@ impl Archive {
             let entries = zip_index::index(&map, path)?;
             (map, entries)
         } else {
-            let map = if map.starts_with(&[0x1f, 0x8b]) { inflate_to_map(&map, path)? } else { map };
-            let entries = tar_index::index(&map, path)?;
+            let map = if map.starts_with(&[0x1f, 0x8b]) { inflate_to_map(&map, path, watch)? } else { map };
+            let entries = tar_index::index(&map, path, watch)?;
             (map, entries)
         };
         let (names, places) = in_natural_order(entries).into_iter().unzip();
@@ -132,6 +137,33 @@ impl Archive {
                 };
                 self.check_crc(index, place, &content)?;
                 Ok(content)
+            }
+        }
+    }
+
+    /// The first bytes of file `index`, at most `len`, without a look at the rest.
+    pub fn head(&self, index: usize, len: usize) -> Result<Cow<'_, [u8]>, DataError> {
+        match &self.store {
+            Store::Directory => {
+                let path = self.path.join(&self.names[index]);
+                let file = File::open(&path).map_err(|e| DataError::io("open", &path, e))?;
+                let mut bytes = Vec::new();
+                file.take(len as u64).read_to_end(&mut bytes).map_err(|e| DataError::io("read", &path, e))?;
+                Ok(Cow::Owned(bytes))
+            }
+            Store::Mapped { map, places } => {
+                let Place { start, stored, inflated, .. } = places[index];
+                // invariant: the index readers hand out only places inside the map
+                let stored = &map[start..start + stored];
+                if inflated.is_none() {
+                    return Ok(Cow::Borrowed(&stored[..len.min(stored.len())]));
+                }
+                let mut bytes = Vec::new();
+                let inflating = DeflateDecoder::new(stored).take(len as u64).read_to_end(&mut bytes);
+                inflating.map_err(|e| {
+                    DataError::malformed(self.label(index), format!("damaged deflate data: {e}"))
+                })?;
+                Ok(Cow::Owned(bytes))
             }
         }
     }
@@ -200,7 +232,7 @@ impl Held {
 }
 
 /// Reads a file of at most `limit` bytes.
-pub(crate) fn read_small_file(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
+pub fn read_small_file(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
     let file = File::open(path).map_err(|e| DataError::io("open", path, e))?;
     let size = file.metadata().map_err(|e| DataError::io("read", path, e))?.len();
     if size > limit {
@@ -218,7 +250,7 @@ pub(crate) fn read_small_file(path: &Path, limit: u64) -> Result<Vec<u8>, DataEr
 }
 
 /// A name inside an archive, made relative with `/` between folders; `None` for what is skipped: folders
-/// and the droppings of file managers. Names that point outside the archive are refused.
+/// and the hidden files of file managers. Names that point outside the archive are refused.
 pub(super) fn clean_name(raw: &[u8], archive: &Path) -> Result<Option<String>, DataError> {
     let file = || archive.display().to_string();
     let Ok(name) = std::str::from_utf8(raw) else {
@@ -232,10 +264,12 @@ pub(super) fn clean_name(raw: &[u8], archive: &Path) -> Result<Option<String>, D
             format!("the entry name `{shown}` points outside the archive"),
         ));
     }
-    if name.ends_with('/') {
+    if name.ends_with(['/', '\\']) {
         return Ok(None);
     }
-    let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    // Some programs separate folders as Windows does.
+    let separators: &[char] = if name.contains('/') { &['/'] } else { &['\\'] };
+    let parts: Vec<&str> = name.split(separators).filter(|part| !part.is_empty() && *part != ".").collect();
     if parts.is_empty() || parts.iter().any(|part| part.starts_with('.') || *part == "__MACOSX") {
         return Ok(None);
     }
@@ -256,25 +290,27 @@ fn list_directory(
     folder: &Path,
     above: &mut Vec<PathBuf>,
     names: &mut Vec<String>,
+    watch: &Watch<'_>,
 ) -> Result<(), DataError> {
     let real = folder.canonicalize().map_err(|e| DataError::io("open", folder, e))?;
     if above.len() >= MAX_DEPTH || above.contains(&real) {
         let reason = "folders are nested in a circle or more than 64 deep";
-        return Err(DataError::malformed(folder.display().to_string(), reason));
+        return Err(DataError::unfit(folder.display().to_string(), reason));
     }
     above.push(real);
     for entry in fs::read_dir(folder).map_err(|e| DataError::io("list", folder, e))? {
+        watch.check()?;
         let entry = entry.map_err(|e| DataError::io("list", folder, e))?;
         let path = entry.path();
         let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
-            return Err(DataError::malformed(path.display().to_string(), "the file name is not UTF-8"));
+            return Err(DataError::unfit(path.display().to_string(), "the file name is not UTF-8"));
         };
         if name.starts_with('.') || name == "__MACOSX" {
             continue;
         }
         let Ok(metadata) = fs::metadata(&path) else { continue }; // a link to nowhere
         if metadata.is_dir() {
-            list_directory(root, &path, above, names)?;
+            list_directory(root, &path, above, names, watch)?;
         } else if metadata.is_file() {
             // invariant: `path` was reached by joining names to `root`
             let relative = path.strip_prefix(root).unwrap_or(&path);
@@ -288,11 +324,13 @@ fn list_directory(
 
 /// Inflates a gzip file into an unnamed temporary file and maps that: entries of a `.tar.gz` cannot be
 /// reached in any other way without inflating all before them.
-fn inflate_to_map(packed: &[u8], path: &Path) -> Result<Mmap, DataError> {
+fn inflate_to_map(packed: &[u8], path: &Path, watch: &Watch<'_>) -> Result<Mmap, DataError> {
     let limit = packed.len() as u64 * MAX_GROWTH + GROWTH_ALLOWANCE;
-    let mut file = tempfile::tempfile().map_err(|e| DataError::io("write a temporary copy of", path, e))?;
+    let file = tempfile::tempfile().map_err(|e| DataError::io("write a temporary copy of", path, e))?;
+    let mut copy = WatchedWriter { inner: &file, watch };
     let mut unpacked = MultiGzDecoder::new(packed).take(limit + 1);
-    let size = io::copy(&mut unpacked, &mut file).map_err(|e| match e.kind() {
+    let size = io::copy(&mut unpacked, &mut copy).map_err(|e| match e.kind() {
+        _ if watch.is_stopped() => DataError::Interrupted,
         io::ErrorKind::StorageFull => DataError::io("write a temporary copy of", path, e),
         _ => DataError::malformed(path.display().to_string(), format!("damaged gzip data: {e}")),
     })?;
@@ -301,4 +339,45 @@ fn inflate_to_map(packed: &[u8], path: &Path) -> Result<Mmap, DataError> {
         return Err(DataError::TooLarge { file: path.display().to_string(), what, size, limit });
     }
     map_open_file(&file, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn names_are_cleaned() {
+        let clean = |name: &str| clean_name(name.as_bytes(), Path::new("a.zip")).unwrap();
+        assert_eq!(clean("./a//b.jpg").as_deref(), Some("a/b.jpg"));
+        assert_eq!(clean("Fruit\\Apple\\1.jpg").as_deref(), Some("Fruit/Apple/1.jpg"));
+        assert_eq!(clean("Fruit/a\\b.jpg").as_deref(), Some("Fruit/a\\b.jpg"));
+        for skipped in ["a/", "a\\", ".DS_Store", "__MACOSX/a/1.jpg", "a/._1.jpg"] {
+            assert_eq!(clean(skipped), None, "{skipped}");
+        }
+        assert!(clean_name(b"..\\x", Path::new("a.zip")).is_err());
+    }
+
+    #[test]
+    fn directories_tars_and_gzip_files_are_left_when_the_work_stops() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(3);
+        tar.append_data(&mut header, "a/b.txt", &b"abc"[..]).unwrap();
+        let tar = tar.into_inner().unwrap();
+        fs::create_dir(folder.path().join("a")).unwrap();
+        fs::write(folder.path().join("a/b.txt"), "abc").unwrap();
+        fs::write(folder.path().join("b.tar"), &tar).unwrap();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&tar).unwrap();
+        fs::write(folder.path().join("b.tar.gz"), gzip.finish().unwrap()).unwrap();
+        for name in ["a", "b.tar", "b.tar.gz"] {
+            let path = folder.path().join(name);
+            assert_eq!(Archive::open(&path).unwrap().len(), 1, "{name}");
+            let stopped = Archive::open_watched(&path, &Watch::stopped());
+            assert!(matches!(stopped, Err(DataError::Interrupted)), "{name}: {stopped:?}");
+        }
+    }
 }

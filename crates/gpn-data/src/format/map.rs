@@ -12,7 +12,7 @@ pub(crate) fn map_file(path: &Path) -> Result<Mmap, DataError> {
     let file = File::open(path).map_err(|e| DataError::io("open", path, e))?;
     let kind = file.metadata().map_err(|e| DataError::io("read", path, e))?;
     if !kind.is_file() {
-        return Err(DataError::malformed(path.display().to_string(), "is not a regular file"));
+        return Err(DataError::unfit(path.display().to_string(), "is not a regular file"));
     }
     map_open_file(&file, path)
 }

@@ -12,8 +12,10 @@ use crate::DataError;
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longest header text that is read; NumPy itself writes some hundred bytes.
 const MAX_HEADER: usize = 64 << 10;
-/// Size of every header written here: room for any shape, and a multiple of 64 as NumPy wishes.
+/// Size of every header written here: room for any shape, and a multiple of 64 as NumPy requires.
 const WRITTEN_HEADER: usize = 128;
+/// Bytes after which a long file is forced to the disk, so that the end of the work does not wait for all of it.
+const SYNC_EVERY: usize = 64 << 20;
 
 /// What the header of an `.npy` file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +54,10 @@ impl Header {
         let (descr, fortran, shape) = parse_dict(text).ok_or_else(|| {
             malformed(&format!("its header is not understood: {}", text.trim().escape_debug()))
         })?;
+        if descr.ends_with('O') {
+            let reason = "its elements are Python objects; save numbers with x.astype(\"float32\"), text with x.astype(str)";
+            return Err(malformed(reason));
+        }
         let element = Element::parse(&descr)
             .ok_or_else(|| malformed(&format!("its elements have type `{descr}`, which is not supported")))?;
         let header = Self { element, fortran, shape, start: from + length };
@@ -74,12 +80,22 @@ impl Header {
     /// Bytes per index of the first axis.
     pub fn row_size(&self) -> usize {
         // invariant: the product of a part of the axes is below that of all, which `parse` has checked,
-        // unless the first axis is 0, where saturating is as good as any number
+        // unless the first axis is 0, where the number does not matter
         self.shape.iter().skip(1).fold(self.element.size, |size, &length| size.saturating_mul(length))
     }
 
-    /// The header as bytes, padded with spaces to [`WRITTEN_HEADER`].
-    fn to_bytes(&self) -> Vec<u8> {
+    /// How many rows `bytes` are.
+    ///
+    /// # Panics
+    /// If that is not a whole number.
+    fn rows_in(&self, bytes: &[u8]) -> usize {
+        let size = self.row_size();
+        assert!(bytes.len().is_multiple_of(size), "{} bytes are no whole rows of {size}", bytes.len());
+        bytes.len() / size.max(1)
+    }
+
+    /// The header as bytes, padded with spaces to a multiple of 128 bytes; the elements follow.
+    pub fn to_bytes(&self) -> Vec<u8> {
         let shape: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
         let comma = if shape.len() == 1 { "," } else { "" };
         let mut text = format!(
@@ -159,9 +175,24 @@ impl Npy {
         let header = Header::parse(held.bytes(), &file)?;
         if header.fortran && header.shape.len() > 1 {
             let reason = "is in Fortran order; save it with np.ascontiguousarray";
-            return Err(DataError::malformed(file, reason));
+            return Err(DataError::unfit(file, reason));
         }
         Ok(Self { header, held, file })
+    }
+
+    /// An array in memory: `bytes` are the elements, row after row, each of shape `row`. `file` is used in messages.
+    ///
+    /// # Panics
+    /// If `bytes` is not a whole number of rows.
+    pub fn from_rows(element: Element, row: &[usize], bytes: Vec<u8>, file: String) -> Self {
+        let mut header = Header { element, fortran: false, shape: [&[0], row].concat(), start: 0 };
+        header.shape[0] = header.rows_in(&bytes);
+        Self { header, held: Held::Owned(bytes), file }
+    }
+
+    /// The bytes before the elements when the array is saved as a file.
+    pub(crate) fn header_bytes(&self) -> Vec<u8> {
+        self.header.to_bytes()
     }
 
     /// What the header says.
@@ -201,7 +232,7 @@ impl Npy {
                 element.descr(),
                 self.header.shape
             );
-            DataError::malformed(&self.file, reason)
+            DataError::unfit(&self.file, reason)
         })
     }
 }
@@ -227,6 +258,8 @@ pub struct RowWriter {
     header: Header,
     file: BufWriter<AtomicFile>,
     scratch: Vec<u8>,
+    /// Bytes that may not be on the disk yet.
+    unsynced: usize,
 }
 
 impl RowWriter {
@@ -236,7 +269,7 @@ impl RowWriter {
         let header = Header { element, fortran: false, shape, start: WRITTEN_HEADER };
         let file = AtomicFile::create(path).map_err(|e| DataError::io("create", path, e))?;
         let file = BufWriter::with_capacity(1 << 20, file);
-        let mut writer = Self { path: path.to_owned(), header, file, scratch: Vec::new() };
+        let mut writer = Self { path: path.to_owned(), header, file, scratch: Vec::new(), unsynced: 0 };
         writer.append(&[b' '; WRITTEN_HEADER])?;
         Ok(writer)
     }
@@ -251,10 +284,9 @@ impl RowWriter {
     /// # Panics
     /// If `bytes` is not a whole number of rows.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), DataError> {
-        let size = self.header.row_size();
-        assert!(bytes.len().is_multiple_of(size), "{} bytes are no whole rows of {size}", bytes.len());
+        let rows = self.header.rows_in(bytes);
         self.append(bytes)?;
-        self.header.shape[0] += bytes.len() / size;
+        self.header.shape[0] += rows;
         Ok(())
     }
 
@@ -272,7 +304,17 @@ impl RowWriter {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), DataError> {
-        self.file.write_all(bytes).map_err(|e| DataError::io("write", &self.path, e))
+        let mut write = || {
+            self.file.write_all(bytes)?;
+            self.unsynced += bytes.len();
+            if self.unsynced >= SYNC_EVERY {
+                self.unsynced = 0;
+                self.file.flush()?;
+                self.file.get_mut().sync()?;
+            }
+            Ok(())
+        };
+        write().map_err(|e| DataError::io("write", &self.path, e))
     }
 
     /// Completes the header, makes the file durable and gives it its name.

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use super::archive::{Place, clean_name};
 use crate::DataError;
+use crate::progress::Watch;
 
 const BLOCK: usize = 512;
 
 /// Lists the regular files of a tar held in memory.
-pub(super) fn index(bytes: &[u8], path: &Path) -> Result<Vec<(String, Place)>, DataError> {
+pub(super) fn index(bytes: &[u8], path: &Path, watch: &Watch<'_>) -> Result<Vec<(String, Place)>, DataError> {
     let malformed = |reason: String| DataError::malformed(path.display().to_string(), reason);
     let broken = |e: std::io::Error| malformed(format!("damaged tar archive: {e}"));
     if bytes.len() < BLOCK {
@@ -19,6 +20,7 @@ pub(super) fn index(bytes: &[u8], path: &Path) -> Result<Vec<(String, Place)>, D
     let mut entries = Vec::new();
     let mut end = 0;
     for entry in archive.entries_with_seek().map_err(broken)? {
+        watch.check()?;
         let entry = entry.map_err(broken)?;
         let (start, size) = (entry.raw_file_position(), entry.size());
         end = start.saturating_add(size);

@@ -2,7 +2,7 @@
 //!
 //! Stored and deflated entries are read, zip64 included; encryption and rarer methods are refused by name.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use flate2::read::DeflateDecoder;
@@ -31,7 +31,7 @@ pub(super) fn inflate(stored: &[u8], size: u64, label: &str) -> Result<Vec<u8>, 
     }
     let mut out = Vec::new();
     out.try_reserve_exact(size as usize)
-        .map_err(|_| DataError::malformed(label, format!("no memory for its {size} bytes")))?;
+        .map_err(|_| DataError::io("inflate", Path::new(label), io::ErrorKind::OutOfMemory.into()))?;
     // One byte beyond the promised size is enough to notice an entry that holds more.
     DeflateDecoder::new(stored)
         .take(size + 1)

@@ -12,6 +12,7 @@ use super::{Leaf, SampleInfo, SampleKind, Source};
 use crate::DataError;
 use crate::format::archive::{Archive, Held};
 use crate::format::image::RgbImage;
+use crate::progress::Watch;
 
 const SIDE: usize = 32;
 const PLANE: usize = SIDE * SIDE;
@@ -26,20 +27,20 @@ pub(super) struct Cifar100 {
     edges: Option<Vec<(String, String)>>,
 }
 
-pub(super) fn open(path: &Path) -> Result<Cifar100, DataError> {
-    let archive = Archive::open(path)?;
+pub(super) fn open(path: &Path, watch: &Watch<'_>) -> Result<Cifar100, DataError> {
+    let archive = Archive::open_watched(path, watch)?;
     let file = path.display().to_string();
     let train = archive.names().iter().find(|name| name.rsplit('/').next() == Some("train.bin"));
     let Some(root) = train.and_then(|name| name.strip_suffix("train.bin")).map(str::to_owned) else {
         let reason = "train.bin is missing; cifar100 expects the files of cifar-100-binary";
-        return Err(DataError::malformed(file, reason));
+        return Err(DataError::unfit(file, reason));
     };
     let names = |name: &str| -> Result<Option<Vec<String>>, DataError> {
         let text = archive.text(&format!("{root}{name}"))?;
         Ok(text.map(|text| text.split_whitespace().map(str::to_owned).collect()))
     };
     let fine = names("fine_label_names.txt")?
-        .ok_or_else(|| DataError::malformed(&file, format!("{root}fine_label_names.txt is missing")))?;
+        .ok_or_else(|| DataError::unfit(&file, format!("{root}fine_label_names.txt is missing")))?;
     let coarse = names("coarse_label_names.txt")?;
 
     let (mut parts, mut labels, mut files) = (Vec::new(), Vec::new(), Vec::new());

@@ -2,11 +2,13 @@
 //!
 //! - `X.npy` of shape `[N, D]` with labels beside it: `X_labels.npy`, `.csv` or `.txt` (where X ends in
 //!   `_embeddings` or `_features`, that ending may be replaced), or `labels.npy`, `.csv`, `.txt`;
-//! - `.npz` with the arrays `embeddings` (or `features`, `x`) and `labels` (or `classes`, `y`);
+//! - `.npz` with the arrays `embeddings` (or `features`, `x`) and `labels` (or `classes`, `y`, `ids`);
 //! - Parquet with the columns `embedding` (lists of floats) and `class_name`.
 //!
 //! Labels are integers or text. NaN and infinity are errors that name the row and its class.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::labels::index_labels;
@@ -15,6 +17,7 @@ use crate::DataError;
 use crate::format::archive::{Archive, read_small_file};
 use crate::format::element::{Element, Kind};
 use crate::format::npy::{Header, Npy};
+use crate::progress::Watch;
 
 /// Largest text file of labels that is read.
 const MAX_LABEL_BYTES: u64 = 1 << 30;
@@ -35,21 +38,20 @@ enum Rows {
     Memory(Vec<f32>),
 }
 
-pub(super) fn open(path: &Path) -> Result<Embeddings, DataError> {
-    let extension = extension_of(path);
-    let (rows, labels) = match extension.as_str() {
+pub(super) fn open(path: &Path, watch: &Watch<'_>) -> Result<Embeddings, DataError> {
+    let (rows, labels) = match table_form(path)?.as_str() {
         "npy" => {
             let npy = Npy::open(path)?;
             let labels = labels_beside(path, npy.header().shape.first().copied().unwrap_or(0))?;
             (Rows::Npy(npy), labels)
         }
         "npz" => {
-            let archive = Archive::open(path)?;
+            let archive = Archive::open_watched(path, watch)?;
             let rows = array_of(&archive, &ROW_ARRAYS)?;
-            (Rows::Npy(rows), array_of(&archive, &["labels", "classes", "y"])?.labels()?)
+            (Rows::Npy(rows), array_of(&archive, &["labels", "classes", "y", "ids"])?.labels()?)
         }
         "parquet" => {
-            let table = parquet_table::read(path, true)?;
+            let table = parquet_table::read(path, true, watch)?;
             (Rows::Memory(table.values), table.labels)
         }
         other => return Err(no_table(path, other)),
@@ -58,12 +60,18 @@ pub(super) fn open(path: &Path) -> Result<Embeddings, DataError> {
         Rows::Npy(npy) => table_shape(npy)?,
         Rows::Memory(values) => (labels.len(), values.len() / labels.len().max(1)),
     };
-    let malformed = |reason: String| DataError::malformed(path.display().to_string(), reason);
+    let unfit = |reason: String| DataError::unfit(path.display().to_string(), reason);
     if count == 0 || dim == 0 {
-        return Err(malformed(format!("there are {count} embeddings of {dim} numbers")));
+        return Err(unfit(format!("there are {count} embeddings of {dim} numbers")));
     }
     if labels.len() != count {
-        return Err(malformed(format!("there are {count} embeddings but {} labels", labels.len())));
+        let labels = labels.len();
+        return Err(unfit(format!(
+            "there are {count} embeddings but {labels} labels; every row needs one label"
+        )));
+    }
+    if let Some(row) = labels.iter().position(|label| label.trim().is_empty()) {
+        return Err(unfit(format!("row {row} has an empty label; every row names its class")));
     }
     let (leaves, leaf_of) = index_labels(labels.iter().map(String::as_str));
     let row_name = |(row, leaf)| SampleInfo { leaf, file: format!("row {row}") };
@@ -88,17 +96,17 @@ pub fn is_embeddings_name(name: &str) -> bool {
 /// Reads the rows of `.npy` (`[N, D]`, or `[D]` for a single one), `.npz` (the array `embeddings`, `features` or `x`)
 /// or Parquet (the column `embedding`), whatever labels there are.
 pub fn read_embeddings(path: &Path) -> Result<EmbeddingRows, DataError> {
-    let rows = match extension_of(path).as_str() {
+    let rows = match table_form(path)?.as_str() {
         "npy" => rows_of(&Npy::open(path)?)?,
         "npz" => rows_of(&array_of(&Archive::open(path)?, &ROW_ARRAYS)?)?,
         "parquet" => {
-            let table = parquet_table::read(path, false)?;
+            let table = parquet_table::read(path, false, &Watch::unwatched())?;
             EmbeddingRows { dim: table.values.len() / table.rows.max(1), values: table.values }
         }
         other => return Err(no_table(path, other)),
     };
     if rows.values.is_empty() {
-        return Err(DataError::malformed(path.display().to_string(), "there are no embeddings in it"));
+        return Err(DataError::unfit(path.display().to_string(), "there are no embeddings in it"));
     }
     Ok(rows)
 }
@@ -114,13 +122,30 @@ fn rows_of(npy: &Npy) -> Result<EmbeddingRows, DataError> {
     Ok(EmbeddingRows { dim, values })
 }
 
-fn extension_of(path: &Path) -> String {
+pub(super) fn extension_of(path: &Path) -> String {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// `npy`, `npz` or `parquet` where the content says so, else what the name ends with.
+fn table_form(path: &Path) -> Result<String, DataError> {
+    let mut head = Vec::new();
+    let file = File::open(path).map_err(|e| DataError::io("open", path, e))?;
+    if path.is_dir() {
+        let reason = "is a folder; name the table of embeddings in it";
+        return Err(DataError::unfit(path.display().to_string(), reason));
+    }
+    file.take(6).read_to_end(&mut head).map_err(|e| DataError::io("read", path, e))?;
+    Ok(match &head[..] {
+        b"\x93NUMPY" => "npy".into(),
+        [b'P', b'K', 3, 4, ..] => "npz".into(),
+        [b'P', b'A', b'R', b'1', ..] => "parquet".into(),
+        _ => extension_of(path),
+    })
 }
 
 fn no_table(path: &Path, extension: &str) -> DataError {
     let reason = format!("embeddings are read from .npy, .npz or .parquet, not `.{extension}`");
-    DataError::malformed(path.display().to_string(), reason)
+    DataError::unfit(path.display().to_string(), reason)
 }
 
 /// Rows and columns of a table of floats.
@@ -129,8 +154,11 @@ fn table_shape(npy: &Npy) -> Result<(usize, usize), DataError> {
         ([count, dim], Kind::Float) => Ok((*count, *dim)),
         (shape, _) => {
             let descr = npy.header().element.descr();
-            let reason = format!("embeddings must be floats of shape [N, D], not {descr} of shape {shape:?}");
-            Err(DataError::malformed(npy.file(), reason))
+            let reason = format!(
+                "embeddings must be floats of shape [N, D], one row for each sample, not {descr} of shape {shape:?}; \
+                 convert them with x.reshape(len(x), -1).astype(\"float32\")"
+            );
+            Err(DataError::unfit(npy.file(), reason))
         }
     }
 }
@@ -140,7 +168,7 @@ fn array_of(archive: &Archive, names: &[&str]) -> Result<Npy, DataError> {
     let Some(index) = found else {
         let reason =
             format!("has no array `{}`; it has {}", names.join("` or `"), archive.names().join(", "));
-        return Err(DataError::malformed(archive.path().display().to_string(), reason));
+        return Err(DataError::unfit(archive.path().display().to_string(), reason));
     };
     Npy::from_held(archive.hold(index)?, archive.label(index))
 }
@@ -160,26 +188,25 @@ fn labels_beside(path: &Path, count: usize) -> Result<Vec<String>, DataError> {
             }
         }
     }
-    let reason = format!("no labels beside it; expected {stem}_labels.npy, .csv or .txt, or labels.csv");
-    Err(DataError::malformed(path.display().to_string(), reason))
+    let reason = format!(
+        "no labels beside it; expected {stem}_labels.npy, .csv or .txt, or labels.npy, .csv or .txt, with one label for each row"
+    );
+    Err(DataError::unfit(path.display().to_string(), reason))
 }
 
 /// One label per line; a first line beyond the count is a heading.
 fn label_lines(file: &Path, count: usize) -> Result<Vec<String>, DataError> {
-    let malformed = |reason: String| DataError::malformed(file.display().to_string(), reason);
+    let unfit = |reason: String| DataError::unfit(file.display().to_string(), reason);
     let bytes = read_small_file(file, MAX_LABEL_BYTES)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let text = std::str::from_utf8(bytes).map_err(|e| malformed(format!("is not UTF-8: {e}")))?;
+    let text = std::str::from_utf8(bytes).map_err(|e| unfit(format!("is not UTF-8: {e}")))?;
     let mut labels: Vec<String> = if file.extension().is_some_and(|extension| extension == "csv") {
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(bytes);
         let mut column = Vec::new();
         for record in reader.records() {
-            let record = record.map_err(|e| malformed(e.to_string()))?;
+            let record = record.map_err(|e| unfit(e.to_string()))?;
             if record.len() != 1 {
-                return Err(malformed(format!(
-                    "has {} columns; one label per line is expected",
-                    record.len()
-                )));
+                return Err(unfit(format!("has {} columns; one label per line is expected", record.len())));
             }
             column.push(record[0].trim().to_owned());
         }

@@ -1,6 +1,9 @@
 //! Encoded images in a directory or archive, each with its class.
 
+use std::borrow::Cow;
+
 use super::labels::index_labels;
+use super::note::SourceNote;
 use super::{Leaf, SampleInfo, SampleKind, Source};
 use crate::DataError;
 use crate::format::archive::Archive;
@@ -14,6 +17,7 @@ pub(super) struct ImageFiles {
     samples: Vec<SampleInfo>,
     /// Entry of the archive that holds each sample.
     entries: Vec<u32>,
+    notes: Vec<SourceNote>,
 }
 
 impl ImageFiles {
@@ -34,18 +38,49 @@ impl ImageFiles {
             .collect();
         if found.is_empty() {
             let reason = format!("no images found; {word} expects {expected}");
-            return Err(DataError::malformed(archive.path().display().to_string(), reason));
+            return Err(DataError::unfit(archive.path().display().to_string(), reason));
         }
         let (leaves, leaf_of) = index_labels(found.iter().map(|(_, class, _)| *class));
         let files = found.iter().map(|(_, _, file)| (*file).to_owned());
         let samples = leaf_of.into_iter().zip(files).map(|(leaf, file)| SampleInfo { leaf, file }).collect();
         let entries = found.iter().map(|(entry, ..)| *entry).collect();
-        Ok(Self { word, archive, leaves, samples, entries })
+        Ok(Self::new(word, archive, leaves, samples, entries))
+    }
+
+    /// A source of these samples, `entries` being their places in the archive.
+    pub(super) fn new(
+        word: &'static str,
+        archive: Archive,
+        leaves: Vec<Leaf>,
+        samples: Vec<SampleInfo>,
+        entries: Vec<u32>,
+    ) -> Self {
+        Self { word, archive, leaves, samples, entries, notes: Vec::new() }
+    }
+
+    /// Adds what a person should know of the files.
+    pub(super) fn with_notes(mut self, notes: Vec<SourceNote>) -> Self {
+        self.notes.extend(notes);
+        self
     }
 
     /// The archive with everything else in it.
     pub(super) fn archive(&self) -> &Archive {
         &self.archive
+    }
+
+    /// The file of a sample. A damaged entry of an archive is one broken image; the others may be fine.
+    fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>, DataError> {
+        let entry = *self.entries.get(index).ok_or_else(|| self.no_sample(index, "image"))?;
+        let broken =
+            |reason: String| DataError::BrokenImage { file: self.samples[index].file.clone(), reason };
+        self.archive.read(entry as usize).map_err(|error| match error {
+            DataError::Malformed { reason, .. } => broken(reason),
+            DataError::TooLarge { what, size, limit, .. } => {
+                broken(format!("{what} takes {size} bytes, more than the limit of {limit}"))
+            }
+            other => other,
+        })
     }
 
     /// Gives each leaf the name that `name_of` knows for its id.
@@ -73,18 +108,15 @@ impl Source for ImageFiles {
         &self.samples
     }
 
+    fn notes(&self) -> Vec<SourceNote> {
+        self.notes.clone()
+    }
+
     fn image(&self, index: usize) -> Result<RgbImage, DataError> {
-        let entry = *self.entries.get(index).ok_or_else(|| self.no_sample(index, "image"))?;
-        let file = &self.samples[index].file;
-        // A damaged entry of an archive is one broken image; the others may be fine.
-        let broken = |reason: String| DataError::BrokenImage { file: file.clone(), reason };
-        let bytes = self.archive.read(entry as usize).map_err(|error| match error {
-            DataError::Malformed { reason, .. } => broken(reason),
-            DataError::TooLarge { what, size, limit, .. } => {
-                broken(format!("{what} takes {size} bytes, more than the limit of {limit}"))
-            }
-            other => other,
-        })?;
-        decode(&bytes, file)
+        decode(&self.bytes(index)?, &self.samples[index].file)
+    }
+
+    fn encoded_image(&self, index: usize) -> Option<Result<Cow<'_, [u8]>, DataError>> {
+        Some(self.bytes(index))
     }
 }

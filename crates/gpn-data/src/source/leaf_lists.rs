@@ -28,7 +28,7 @@ pub(super) fn open(path: &Path) -> Result<LeafLists, DataError> {
         for id in read_list(&file)? {
             if !seen.insert(id.clone()) {
                 let reason = format!("the class {id} is listed twice");
-                return Err(DataError::malformed(file.display().to_string(), reason));
+                return Err(DataError::unfit(file.display().to_string(), reason));
             }
             ids.push(id);
         }
@@ -55,28 +55,28 @@ fn lists_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
         }
     }
     let reason = "none of leaves_train.csv, leaves_val.csv, leaves_test.csv is here";
-    Err(DataError::malformed(folder.display().to_string(), reason))
+    Err(DataError::unfit(folder.display().to_string(), reason))
 }
 
 fn read_list(file: &Path) -> Result<Vec<String>, DataError> {
-    let malformed = |reason: String| DataError::malformed(file.display().to_string(), reason);
+    let unfit = |reason: String| DataError::unfit(file.display().to_string(), reason);
     let bytes = read_small_file(file, MAX_LIST_BYTES)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
     let mut ids = Vec::new();
     for (index, record) in reader.records().enumerate() {
-        let record = record.map_err(|e| malformed(e.to_string()))?;
+        let record = record.map_err(|e| unfit(e.to_string()))?;
         let id = record.get(0).unwrap_or_default().trim();
         let heading = index == 0 && ["wnid", "id", "class", "leaf", "name"].contains(&id);
         if id.is_empty() {
-            return Err(malformed(format!("line {}: the class id is missing", index + 1)));
+            return Err(unfit(format!("line {}: the class id is missing", index + 1)));
         }
         if !heading {
             ids.push(id.to_owned());
         }
     }
     if ids.is_empty() {
-        return Err(malformed("the list is empty".into()));
+        return Err(unfit("the list is empty".into()));
     }
     Ok(ids)
 }

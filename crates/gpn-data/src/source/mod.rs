@@ -1,26 +1,36 @@
 //! Where samples come from: one [`Source`] for each form in which data sets are handed around.
 
+mod array;
 mod cifar100;
 mod embeddings;
 mod folder;
+mod foreign_files;
+mod guess;
 mod image_files;
 mod labels;
 mod leaf_lists;
+mod note;
 mod parquet_headers;
 mod parquet_table;
+mod photos;
 mod spec;
 mod synthetic;
 mod tiered_imagenet;
 mod tiny_imagenet;
 
+pub use array::ArraySource;
 pub use embeddings::{EmbeddingRows, is_embeddings_name, read_embeddings};
+pub use note::{SourceNote, left_out};
 pub use spec::{SourceKind, SourceSpec};
 pub use synthetic::SyntheticSource;
+
+use std::borrow::Cow;
 
 use gpn_taxonomy::{Checked, TaxonomyError};
 
 use crate::DataError;
 use crate::format::image::RgbImage;
+use crate::progress::{Progress, Watch};
 use crate::synthetic::SyntheticConfig;
 
 /// What the samples of a source are.
@@ -72,6 +82,13 @@ pub trait Source: Send + Sync {
         Err(self.no_sample(index, "images"))
     }
 
+    /// The file of image `index` as it is stored, where the source keeps image files: what a cache tells images apart by,
+    /// without decoding them.
+    fn encoded_image(&self, index: usize) -> Option<Result<Cow<'_, [u8]>, DataError>> {
+        let _ = index;
+        None
+    }
+
     /// Writes embedding `index` into `out`, which has the dimension of [`SampleKind::Embeddings`].
     fn embedding(&self, index: usize, out: &mut [f32]) -> Result<(), DataError> {
         let _ = out;
@@ -81,6 +98,12 @@ pub trait Source: Send + Sync {
     /// The class graph that the data set brings along, where it does.
     fn taxonomy(&self) -> Option<Result<Checked, TaxonomyError>> {
         None
+    }
+
+    /// What a person should know of files that were left out or taken otherwise than they may expect: one note for each
+    /// kind of thing.
+    fn notes(&self) -> Vec<SourceNote> {
+        Vec::new()
     }
 
     /// The error for a sample this source does not have.
@@ -106,14 +129,22 @@ pub trait Source: Send + Sync {
 /// # Ok::<(), gpn_data::DataError>(())
 /// ```
 pub fn open(spec: &SourceSpec) -> Result<Box<dyn Source>, DataError> {
+    open_watched(spec, &())
+}
+
+/// Opens a source. `progress` can stop it, since inflating an archive or reading a table may take long; its numbers are 0.
+pub fn open_watched(spec: &SourceSpec, progress: &dyn Progress) -> Result<Box<dyn Source>, DataError> {
+    let watch = &Watch::new(progress, 0);
+    watch.reach(0)?;
     let path = spec.path.as_path();
     Ok(match spec.kind {
-        SourceKind::ImageFolder => Box::new(folder::open(path)?),
-        SourceKind::TinyImagenet => Box::new(tiny_imagenet::open(path)?),
+        SourceKind::Photos => Box::new(photos::open(path, watch)?),
+        SourceKind::ImageFolder => Box::new(folder::open(path, watch)?),
+        SourceKind::TinyImagenet => Box::new(tiny_imagenet::open(path, watch)?),
         SourceKind::TieredImagenet if leaf_lists::alone_in(path) => Box::new(leaf_lists::open(path)?),
-        SourceKind::TieredImagenet => Box::new(tiered_imagenet::open(path)?),
-        SourceKind::Cifar100 => Box::new(cifar100::open(path)?),
-        SourceKind::Embeddings => Box::new(embeddings::open(path)?),
+        SourceKind::TieredImagenet => Box::new(tiered_imagenet::open(path, watch)?),
+        SourceKind::Cifar100 => Box::new(cifar100::open(path, watch)?),
+        SourceKind::Embeddings => Box::new(embeddings::open(path, watch)?),
         SourceKind::Leaves => Box::new(leaf_lists::open(path)?),
         SourceKind::Synthetic => Box::new(SyntheticSource::new(SyntheticConfig::default())),
     })

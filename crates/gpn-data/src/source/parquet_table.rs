@@ -14,6 +14,7 @@ use super::parquet_headers::{check_metadata, check_pages};
 use crate::DataError;
 use crate::contain::contain;
 use crate::format::map::map_file;
+use crate::progress::Watch;
 
 /// Rows read at a time.
 const BATCH: usize = 4096;
@@ -29,16 +30,22 @@ pub(super) struct Table {
 }
 
 /// Reads the whole table, with or without its labels.
-pub(super) fn read(path: &Path, labelled: bool) -> Result<Table, DataError> {
+pub(super) fn read(path: &Path, labelled: bool, watch: &Watch<'_>) -> Result<Table, DataError> {
     let file = File::open(path).map_err(|e| DataError::io("open", path, e))?;
     let bytes = map_file(path)?;
     // The parquet crate panics on some damage that only shows while it decodes.
-    let result = contain(|| read_columns(file, &bytes, labelled));
+    let result = contain(|| read_columns(file, &bytes, labelled, watch));
     let result = result.unwrap_or_else(|| Err("damaged Parquet file: its pages cannot be decoded".into()));
-    result.map_err(|reason| DataError::malformed(path.display().to_string(), reason))
+    result.map_err(|reason| {
+        if watch.is_stopped() {
+            DataError::Interrupted
+        } else {
+            DataError::malformed(path.display().to_string(), reason)
+        }
+    })
 }
 
-/// Refuses column chunks that do not lie within the file, or whose pages do not: the parquet crate takes them for granted.
+/// Refuses column chunks and pages that lie outside the file. The parquet crate does not check this.
 fn check_chunk(chunk: &ColumnChunkMetaData, file: &[u8]) -> Result<(), String> {
     let place = |offset: i64| usize::try_from(offset).ok().filter(|&offset| offset <= file.len());
     let start = place(chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset()));
@@ -55,7 +62,7 @@ fn damaged(error: ParquetError) -> String {
     format!("damaged Parquet file: {}", reason.trim_start_matches("Parquet error: "))
 }
 
-fn read_columns(file: File, bytes: &[u8], labelled: bool) -> Result<Table, String> {
+fn read_columns(file: File, bytes: &[u8], labelled: bool, watch: &Watch<'_>) -> Result<Table, String> {
     check_metadata(bytes)?;
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -87,17 +94,22 @@ fn read_columns(file: File, bytes: &[u8], labelled: bool) -> Result<Table, Strin
         let levels = schema.column(embedding).max_def_level();
         match group.get_column_reader(embedding).map_err(damaged)? {
             ColumnReader::FloatColumnReader(column) => {
-                read_lists(column, levels, |value| Some(*value), &mut table.values, &mut lengths)
+                read_lists(column, levels, |value| Some(*value), &mut table.values, &mut lengths, watch)
             }
-            ColumnReader::DoubleColumnReader(column) => {
-                read_lists(column, levels, |value| Some(*value as f32), &mut table.values, &mut lengths)
-            }
+            ColumnReader::DoubleColumnReader(column) => read_lists(
+                column,
+                levels,
+                |value| Some(*value as f32),
+                &mut table.values,
+                &mut lengths,
+                watch,
+            ),
             ColumnReader::FixedLenByteArrayColumnReader(column) => {
                 let half = |value: &parquet::data_type::FixedLenByteArray| match value.data() {
                     [low, high] => Some(f16::from_le_bytes([*low, *high]).to_f32()),
                     _ => None,
                 };
-                read_lists(column, levels, half, &mut table.values, &mut lengths)
+                read_lists(column, levels, half, &mut table.values, &mut lengths, watch)
             }
             _ => Err("the column `embedding` must hold lists of floats".into()),
         }?;
@@ -109,12 +121,13 @@ fn read_columns(file: File, bytes: &[u8], labelled: bool) -> Result<Table, Strin
                 levels,
                 |value| value.as_utf8().ok().map(str::to_owned),
                 &mut table.labels,
+                watch,
             ),
             ColumnReader::Int32ColumnReader(column) => {
-                read_labels(column, levels, |value| Some(value.to_string()), &mut table.labels)
+                read_labels(column, levels, |value| Some(value.to_string()), &mut table.labels, watch)
             }
             ColumnReader::Int64ColumnReader(column) => {
-                read_labels(column, levels, |value| Some(value.to_string()), &mut table.labels)
+                read_labels(column, levels, |value| Some(value.to_string()), &mut table.labels, watch)
             }
             _ => Err("the column `class_name` must hold text".into()),
         }?;
@@ -165,9 +178,11 @@ fn read_lists<T: DataType>(
     convert: impl Fn(&T::T) -> Option<f32>,
     out: &mut Vec<f32>,
     lengths: &mut Lengths,
+    watch: &Watch<'_>,
 ) -> Result<(), String> {
     let (mut definitions, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
     loop {
+        watch.check().map_err(|stopped| stopped.to_string())?;
         definitions.clear();
         repetitions.clear();
         values.clear();
@@ -196,9 +211,11 @@ fn read_labels<T: DataType>(
     max_level: i16,
     convert: impl Fn(&T::T) -> Option<String>,
     out: &mut Vec<String>,
+    watch: &Watch<'_>,
 ) -> Result<(), String> {
     let (mut definitions, mut values) = (Vec::new(), Vec::new());
     loop {
+        watch.check().map_err(|stopped| stopped.to_string())?;
         definitions.clear();
         values.clear();
         let levels = (max_level > 0).then_some(&mut definitions);

@@ -1,15 +1,18 @@
-//! `KIND:PATH`, as given on the command line.
+//! A source named by `KIND:PATH`, or by its path alone.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::guess;
 use crate::DataError;
 
 /// The kinds of sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
-    /// One folder per class, in a directory or an archive.
+    /// Folders of photos at any depth that are the taxonomy, in a directory or an archive.
+    Photos,
+    /// One folder per class, in a directory or an archive; folders of one name are one class, wherever they lie.
     ImageFolder,
     /// The layout of Tiny-ImageNet-200, in a directory or an archive.
     TinyImagenet,
@@ -27,7 +30,8 @@ pub enum SourceKind {
 
 impl SourceKind {
     /// Every kind with the word that names it.
-    pub const ALL: [(Self, &str); 7] = [
+    pub const ALL: [(Self, &str); 8] = [
+        (Self::Photos, "photos"),
         (Self::ImageFolder, "imagefolder"),
         (Self::TinyImagenet, "tiny-imagenet"),
         (Self::TieredImagenet, "tiered-imagenet"),
@@ -44,7 +48,12 @@ impl SourceKind {
     }
 }
 
-/// A source as the user names it: `KIND:PATH`.
+/// All kinds, for messages.
+pub(super) fn kinds() -> String {
+    SourceKind::ALL.map(|(_, word)| word).join(", ")
+}
+
+/// A source as the user names it: `KIND:PATH`, or a path whose kind is guessed.
 ///
 /// ```
 /// use gpn_data::source::{SourceKind, SourceSpec};
@@ -63,6 +72,24 @@ pub struct SourceSpec {
     pub path: PathBuf,
 }
 
+impl SourceSpec {
+    /// Guesses what a path holds, by names and content: a folder or an archive of photos, a table of embeddings, or one of
+    /// the published data sets.
+    ///
+    /// ```
+    /// use gpn_data::source::{SourceKind, SourceSpec};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let photos = folder.path().join("photos");
+    /// # std::fs::create_dir_all(photos.join("cat"))?;
+    /// # std::fs::write(photos.join("cat/1.jpg"), "")?;
+    /// assert_eq!(SourceSpec::guess(&photos)?.kind, SourceKind::Photos);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn guess(path: &Path) -> Result<Self, DataError> {
+        guess::guess(path)
+    }
+}
+
 impl fmt::Display for SourceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
@@ -75,25 +102,36 @@ impl fmt::Display for SourceSpec {
 impl FromStr for SourceSpec {
     type Err = DataError;
 
+    /// Reads `KIND:PATH`; anything else is a path whose kind is [guessed](Self::guess).
     fn from_str(spec: &str) -> Result<Self, DataError> {
         let bad = |reason: String| DataError::BadSource { spec: spec.to_owned(), reason };
-        let words: Vec<&str> = SourceKind::ALL.iter().map(|(_, word)| *word).collect();
+        let whole = Path::new(spec);
         let (word, path) = spec.split_once(':').unwrap_or((spec, ""));
-        let Some((kind, _)) = SourceKind::ALL.iter().find(|(_, known)| *known == word) else {
-            let nearest = gpn_taxonomy::nearest_name(word, words.iter().copied());
-            let hint = nearest.map_or(String::new(), |kind| format!(" (did you mean `{kind}`?)"));
-            return Err(bad(format!(
-                "unknown kind `{word}`{hint}; write KIND:PATH with one of {}",
-                words.join(", ")
-            )));
-        };
-        if *kind == SourceKind::Synthetic && !path.is_empty() {
-            return Err(bad("the built-in data set has no path; write synthetic".into()));
+        if let Some(&(kind, _)) = SourceKind::ALL.iter().find(|(_, known)| *known == word) {
+            // A folder may be called like a kind, or like a kind with a path.
+            let is_other_path = whole.exists() && (path.is_empty() || !Path::new(path).exists());
+            return match kind {
+                SourceKind::Synthetic if path.is_empty() => Ok(Self { kind, path: PathBuf::new() }),
+                SourceKind::Synthetic => {
+                    Err(bad("the built-in data set has no path; write synthetic".into()))
+                }
+                _ if is_other_path => Self::guess(whole),
+                _ if path.is_empty() => Err(bad(format!("the path is missing; write {word}:PATH"))),
+                _ => Ok(Self { kind, path: path.into() }),
+            };
         }
-        if path.is_empty() && *kind != SourceKind::Synthetic {
-            return Err(bad(format!("the path is missing; write {word}:PATH")));
+        if spec.is_empty() {
+            return Err(bad(format!("it is empty; write a path, or KIND:PATH with one of {}", kinds())));
         }
-        Ok(Self { kind: *kind, path: path.into() })
+        // A single letter before a colon is a drive.
+        let names_a_kind =
+            spec.contains(':') && word.chars().nth(1).is_some() && !word.contains(['/', '\\', '.']);
+        let nearest = gpn_taxonomy::nearest_name(word, SourceKind::ALL.map(|(_, word)| word));
+        if whole.exists() || (!names_a_kind && (nearest.is_none() || spec.contains(':'))) {
+            return Self::guess(whole);
+        }
+        let hint = nearest.map_or(String::new(), |kind| format!(" (did you mean `{kind}`?)"));
+        Err(bad(format!("unknown kind `{word}`{hint}; write KIND:PATH with one of {}", kinds())))
     }
 }
 
@@ -113,8 +151,12 @@ mod tests {
         let error = "tinyimagenet:x".parse::<SourceSpec>().unwrap_err().to_string();
         assert!(error.contains("unknown kind `tinyimagenet` (did you mean `tiny-imagenet`?)"), "{error}");
         assert!(error.contains("imagefolder, tiny-imagenet"), "{error}");
-        let error = "zzz".parse::<SourceSpec>().unwrap_err().to_string();
+        let error = "zzz:x".parse::<SourceSpec>().unwrap_err().to_string();
         assert!(error.contains("unknown kind `zzz`; write KIND:PATH with one of"), "{error}");
+        let error = "no/such/thing".parse::<SourceSpec>().unwrap_err().to_string();
+        assert!(error.contains("source `no/such/thing`: there is no such file or folder"), "{error}");
+        let error = "C:/no/such".parse::<SourceSpec>().unwrap_err().to_string();
+        assert!(error.contains("source `C:/no/such`: there is no such file or folder"), "{error}");
         let error = "imagefolder".parse::<SourceSpec>().unwrap_err().to_string();
         assert!(error.contains("write imagefolder:PATH"), "{error}");
     }

@@ -17,6 +17,7 @@ use crate::format::element::Element;
 use crate::format::image::{MAX_PIXELS, RgbImage, decode};
 use crate::format::npy::Npy;
 use crate::format::pickle::{Pickle, latin1_bytes};
+use crate::progress::Watch;
 
 const PARTS: [&str; 3] = ["train", "val", "test"];
 
@@ -47,9 +48,10 @@ impl Images {
     }
 }
 
-pub(super) fn open(folder: &Path) -> Result<TieredImagenet, DataError> {
+pub(super) fn open(folder: &Path, watch: &Watch<'_>) -> Result<TieredImagenet, DataError> {
     let (mut parts, mut labels, mut files) = (Vec::new(), Vec::new(), Vec::new());
     for part in PARTS {
+        watch.check()?;
         let pickled = folder.join(format!("{part}_images_png.pkl"));
         let unpacked = folder.join(format!("{part}_images.npz"));
         let (file, images) = if pickled.is_file() {
@@ -63,7 +65,7 @@ pub(super) fn open(folder: &Path) -> Result<TieredImagenet, DataError> {
         let part_labels = read_labels(&label_file)?;
         if part_labels.len() != images.len() {
             let reason = format!("has {} labels, but there are {} images", part_labels.len(), images.len());
-            return Err(DataError::malformed(label_file.display().to_string(), reason));
+            return Err(DataError::unfit(label_file.display().to_string(), reason));
         }
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         files.extend((0..images.len()).map(|index| format!("{name}[{index}]")));
@@ -72,14 +74,14 @@ pub(super) fn open(folder: &Path) -> Result<TieredImagenet, DataError> {
     }
     if parts.is_empty() {
         let reason = "none of {train,val,test}_images_png.pkl or {train,val,test}_images.npz is here";
-        return Err(DataError::malformed(folder.display().to_string(), reason));
+        return Err(DataError::unfit(folder.display().to_string(), reason));
     }
     let ids = read_ids(folder)?;
     let id_of = |name: &String| match &ids {
         None => Ok(name.clone()),
         Some(ids) => ids.get(name).cloned().ok_or_else(|| {
             let reason = format!("the class `{}` of the labels is missing", name.escape_debug());
-            DataError::malformed(folder.join("class_names.txt").display().to_string(), reason)
+            DataError::unfit(folder.join("class_names.txt").display().to_string(), reason)
         }),
     };
     let mut name_of = HashMap::new();
@@ -113,7 +115,7 @@ fn encoded_images(file: &Path) -> Result<Images, DataError> {
 fn raw_images(file: &Path) -> Result<Images, DataError> {
     let archive = Archive::open(file)?;
     let Some(index) = archive.position("images.npy") else {
-        return Err(DataError::malformed(file.display().to_string(), "has no array `images`"));
+        return Err(DataError::unfit(file.display().to_string(), "has no array `images`"));
     };
     let npy = Npy::from_held(archive.hold(index)?, archive.label(index))?;
     match (npy.header().shape.as_slice(), npy.header().element) {
@@ -125,7 +127,7 @@ fn raw_images(file: &Path) -> Result<Images, DataError> {
         (shape, element) => {
             let reason =
                 format!("images must be uint8 of shape [N, H, W, 3], not {} of {shape:?}", element.descr());
-            Err(DataError::malformed(npy.file(), reason))
+            Err(DataError::unfit(npy.file(), reason))
         }
     }
 }
@@ -166,7 +168,7 @@ fn read_ids(folder: &Path) -> Result<Option<HashMap<String, String>>, DataError>
     let (name_lines, synset_lines) = (lines(&names)?, lines(&synsets)?);
     if name_lines.len() != synset_lines.len() {
         let reason = format!("has {} lines, synsets.txt has {}", name_lines.len(), synset_lines.len());
-        return Err(DataError::malformed(names.display().to_string(), reason));
+        return Err(DataError::unfit(names.display().to_string(), reason));
     }
     let mut ids: HashMap<String, String> = HashMap::new();
     for (name, id) in name_lines.into_iter().zip(synset_lines) {

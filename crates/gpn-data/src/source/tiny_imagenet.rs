@@ -10,9 +10,10 @@ use super::Source;
 use super::image_files::ImageFiles;
 use crate::DataError;
 use crate::format::archive::Archive;
+use crate::progress::Watch;
 
-pub(super) fn open(path: &Path) -> Result<ImageFiles, DataError> {
-    let archive = Archive::open(path)?;
+pub(super) fn open(path: &Path, watch: &Watch<'_>) -> Result<ImageFiles, DataError> {
+    let archive = Archive::open_watched(path, watch)?;
     let root = archive.names().iter().find_map(|name| root_of(name)).unwrap_or_default().to_owned();
     let expected = "train/<wnid>/images/*.JPEG, as in the published archive";
     let mut source =
@@ -47,7 +48,7 @@ fn check_wnids(source: &ImageFiles, root: &str) -> Result<(), DataError> {
     let known = |id: &str| source.leaves().iter().any(|leaf| leaf.id == id);
     match wnids.split_whitespace().find(|id| !known(id)) {
         None => Ok(()),
-        Some(missing) => Err(DataError::malformed(
+        Some(missing) => Err(DataError::unfit(
             source.archive().path().display().to_string(),
             format!(
                 "class {missing} is listed in wnids.txt but train/{missing}/images has no images; \

@@ -30,6 +30,7 @@ mod sheet;
 mod taxonomy;
 mod texture;
 
+use gpn_files::ErrorKind;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -79,6 +80,17 @@ pub enum SyntheticError {
         /// Bytes given.
         got: usize,
     },
+}
+
+impl SyntheticError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Size(_) => ErrorKind::BadInput,
+            Self::Leaf(_) | Self::Sample { .. } => ErrorKind::NotFound,
+            Self::OutputLength { .. } => ErrorKind::Bug,
+        }
+    }
 }
 
 /// Draws one sample of a leaf into `out`: `size * size * 3` bytes, rows of RGB pixels.

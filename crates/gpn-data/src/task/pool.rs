@@ -24,7 +24,7 @@ pub struct TaskPool {
     pub graph: Taxonomy,
 }
 
-/// A class with too few samples for the wished task.
+/// A class with too few samples for the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Id of the class.

@@ -7,7 +7,7 @@ use gpn_taxonomy::{Node, Taxonomy};
 use super::sampler::Candidate;
 use crate::rng::Stream;
 
-/// Draws before a class related to a target is taken for want of another.
+/// Draws before a class related to a target is accepted.
 const TRIES: usize = 50;
 
 /// Draws samples that belong to no target of a task.

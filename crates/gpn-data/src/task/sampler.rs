@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
+use gpn_files::ErrorKind;
 use gpn_taxonomy::{HopSearch, Node, Taxonomy};
 use serde::{Deserialize, Serialize};
 
@@ -78,9 +79,9 @@ pub enum SamplerError {
         shortest(left_out)
     )]
     TooFewClasses {
-        /// Classes wished.
+        /// Classes asked for.
         way: usize,
-        /// Samples wished of each class: shot + queries.
+        /// Samples needed of each class: shot + queries.
         needed: usize,
         /// Classes there are.
         total: usize,
@@ -97,7 +98,7 @@ pub enum SamplerError {
          hops, lower way, or use random sampling"
     )]
     NoSnowball {
-        /// Classes wished.
+        /// Classes asked for.
         way: usize,
         /// Which classes these are.
         description: String,
@@ -109,13 +110,20 @@ pub enum SamplerError {
         "a task needs way >= 2, shot >= 1 and queries >= 1, not way {way}, shot {shot}, queries {queries}"
     )]
     BadShape {
-        /// Classes wished.
+        /// Classes asked for.
         way: usize,
-        /// Labelled samples wished.
+        /// Labelled samples asked for.
         shot: usize,
-        /// Queries wished.
+        /// Queries asked for.
         queries: usize,
     },
+}
+
+impl SamplerError {
+    /// What kind of failure it is: always bad input, as every task that fits the data can be drawn.
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::BadInput
+    }
 }
 
 fn shortest(left_out: &[LeftOut]) -> String {
@@ -126,9 +134,9 @@ fn shortest(left_out: &[LeftOut]) -> String {
     if named.is_empty() { String::new() } else { format!(" ({}, ...)", named.join(", ")) }
 }
 
-/// Snowballs given up before a task is called impossible.
+/// Attempts before a task is reported as impossible.
 const TRIES: usize = 1000;
-/// Up to so many classes the neighbours of all are worked out in advance.
+/// Pools of up to this many classes get a table of all neighbours in advance.
 const TABLE_LIMIT: usize = 5_000;
 
 /// Draws tasks; task `i` of a seed is always the same.
@@ -171,6 +179,15 @@ struct Search {
 impl TaskSampler {
     /// A sampler over the classes of `pool` with enough samples; the others are listed by [`Self::left_out`].
     pub fn new(pool: &TaskPool, config: TaskConfig, seed: u64) -> Result<Self, SamplerError> {
+        Self::with_table_limit(pool, config, seed, TABLE_LIMIT)
+    }
+
+    fn with_table_limit(
+        pool: &TaskPool,
+        config: TaskConfig,
+        seed: u64,
+        table_limit: usize,
+    ) -> Result<Self, SamplerError> {
         let TaskConfig { way, shot, queries, .. } = config;
         if way < 2 || shot < 1 || queries < 1 {
             return Err(SamplerError::BadShape { way, shot, queries });
@@ -193,7 +210,8 @@ impl TaskSampler {
             .into_iter()
             .map(|class| Candidate { index: class.index, node: class.node, samples: class.samples.clone() })
             .collect();
-        let reach = (config.sampling != Sampling::Random).then(|| Reach::new(pool, &classes, config.hops));
+        let reach = (config.sampling != Sampling::Random)
+            .then(|| Reach::new(pool, &classes, config.hops, table_limit));
         let outsiders = (config.rest > 0).then(|| Outsiders::new(&pool.graph));
         let description = pool.description.clone();
         let sampler = Self { config, seed, description, classes, left_out, reach, outsiders };
@@ -272,7 +290,7 @@ impl TaskSampler {
 
     fn snowball_union(&self, reach: &Reach, stream: &mut Stream) -> Option<Vec<u32>> {
         let mut chosen = vec![stream.below(self.classes.len()) as u32];
-        let mut seen = SeenSet::new(self.classes.len());
+        let mut seen = SeenSet::new(reach, self.classes.len());
         seen.insert(chosen[0]);
         let mut candidates = Vec::new();
         while chosen.len() < self.config.way {
@@ -310,7 +328,7 @@ impl TaskSampler {
 }
 
 impl Reach {
-    fn new(pool: &TaskPool, classes: &[Candidate], hops: usize) -> Self {
+    fn new(pool: &TaskPool, classes: &[Candidate], hops: usize, table_limit: usize) -> Self {
         let mut candidate_at = vec![None; pool.graph.len()];
         for (candidate, class) in classes.iter().enumerate() {
             candidate_at[class.node as usize] = Some(candidate as u32);
@@ -320,7 +338,7 @@ impl Reach {
             candidate_at,
             idle: Mutex::default(),
         }));
-        if classes.len() > TABLE_LIMIT {
+        if classes.len() > table_limit {
             return search;
         }
         let row = |candidate| {
@@ -356,11 +374,10 @@ enum SeenSet {
 }
 
 impl SeenSet {
-    fn new(candidates: usize) -> Self {
-        if candidates <= TABLE_LIMIT {
-            Self::Bits(vec![0; candidates.div_ceil(64)])
-        } else {
-            Self::Set(HashSet::new())
+    fn new(reach: &Reach, candidates: usize) -> Self {
+        match reach {
+            Reach::Table(_) => Self::Bits(vec![0; candidates.div_ceil(64)]),
+            Reach::Search(_) => Self::Set(HashSet::new()),
         }
     }
 
@@ -486,12 +503,20 @@ mod tests {
     }
 
     #[test]
-    fn table_and_search_reach_the_same_classes() {
-        let pool = pool(5, |_| 9);
-        let sampler = TaskSampler::new(&pool, config(Sampling::Snowball), 1).unwrap();
-        let Some(Reach::Table(rows)) = &sampler.reach else { panic!("a small pool has a table") };
-        assert_eq!(rows[0], [1, 2, 3, 4]);
-        assert_eq!(rows[7], [5, 6, 8, 9]);
+    fn table_and_search_give_the_same_tasks() {
+        let pool = pool(70, |_| 9);
+        for snowball in [SnowballRule::Union, SnowballRule::Joined] {
+            let config = TaskConfig { snowball, ..config(Sampling::Snowball) };
+            let by_table = TaskSampler::new(&pool, config.clone(), 1).unwrap();
+            let by_search = TaskSampler::with_table_limit(&pool, config, 1, 0).unwrap();
+            let Some(Reach::Table(rows)) = &by_table.reach else { panic!("a small pool has a table") };
+            assert_eq!(rows[2][..4], [0, 1, 3, 4]);
+            assert_eq!(rows[71].len(), 69);
+            assert!(matches!(by_search.reach, Some(Reach::Search(_))));
+            for index in 0..200 {
+                assert_eq!(by_table.task(index).unwrap(), by_search.task(index).unwrap());
+            }
+        }
     }
 
     #[test]

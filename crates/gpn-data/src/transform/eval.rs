@@ -1,6 +1,6 @@
 //! The test transform: resize the shorter side, then crop the centre.
 
-use super::{ImageView, Region, Resampler, TransformError, Window, check_sides};
+use super::{Filter, ImageView, Region, Resampler, TransformError, Window, check_sides};
 
 /// The length to which the test transform resizes the shorter side: `round(side * 150 / 112)`, halves to even.
 ///
@@ -30,6 +30,14 @@ impl EvalTransform {
     /// A transform that keeps as much of an image as fits into a square: its shorter side becomes `side`.
     pub fn whole(side: u32) -> Result<Self, TransformError> {
         Ok(Self { resized: side, ..Self::new(side)? })
+    }
+
+    /// A transform whose shorter side becomes `shorter` before the centre square of `side` is cut out. A `shorter` below `side`
+    /// is taken as `side`.
+    pub fn of_shorter_side(side: u32, shorter: u32, filter: Filter) -> Result<Self, TransformError> {
+        check_sides("a resized image", shorter, shorter)?;
+        let resampler = Resampler::with_filter(filter);
+        Ok(Self { resized: shorter.max(side), resampler, ..Self::new(side)? })
     }
 
     /// Writes the transformed image to `out`: `side * side * 3` bytes.

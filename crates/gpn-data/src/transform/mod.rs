@@ -26,9 +26,11 @@ mod normalise;
 mod resample;
 mod train;
 
+use gpn_files::ErrorKind;
+
 pub use eval::{EvalTransform, eval_resize_side};
 pub use normalise::{IMAGENET_MEAN, IMAGENET_STD, normalise};
-pub use resample::{Resampler, Window};
+pub use resample::{Filter, Resampler, Window};
 pub use train::{Crop, CropConfig, TrainTransform, random_crop};
 
 /// Why an image cannot be transformed.
@@ -94,6 +96,16 @@ pub enum TransformError {
         /// Its upper end.
         high: String,
     },
+}
+
+impl TransformError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::OutputLength { .. } => ErrorKind::Bug,
+            _ => ErrorKind::BadInput,
+        }
+    }
 }
 
 /// Longest side an image may have; keeps every product of sides far from overflow.

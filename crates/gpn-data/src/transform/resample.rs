@@ -1,6 +1,6 @@
-//! Antialiased bilinear resampling in Pillow's fixed-point arithmetic.
+//! Antialiased resampling in Pillow's fixed-point arithmetic.
 //!
-//! A triangle filter, widened by the scale when an image shrinks, is applied along the rows and then along
+//! A filter ([`Filter`]), widened by the scale when an image shrinks, is applied along the rows and then along
 //! the columns. Weights are 22-bit fixed point and each pass rounds to u8, as in Pillow, so that results are
 //! equal bit for bit. Pillow 13 takes the columns first where it expects to save time (tall images); results
 //! then differ from it, as they differ between its own versions, by at most one grey level.
@@ -10,6 +10,38 @@ use super::{ImageView, Region, TransformError, check_output, check_sides};
 /// Fraction bits of a weight: a byte times a weight, summed, stays inside 32 bits with a sign and one bit to spare.
 const PRECISION_BITS: u32 = 32 - 8 - 2;
 const HALF: i32 = 1 << (PRECISION_BITS - 1);
+
+/// How pixels between those of an image are found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Filter {
+    /// A triangle over one pixel to each side.
+    #[default]
+    Bilinear,
+    /// Piecewise cubic over two pixels to each side (a = -0.5), with weights below zero.
+    Bicubic,
+}
+
+impl Filter {
+    /// Pixels to each side that count, where the scale is kept.
+    fn support(self) -> f64 {
+        match self {
+            Self::Bilinear => 1.0,
+            Self::Bicubic => 2.0,
+        }
+    }
+
+    /// The weight of a pixel at a distance.
+    fn weight(self, distance: f64) -> f64 {
+        const A: f64 = -0.5;
+        let x = distance.abs();
+        match self {
+            Self::Bilinear => (1.0 - x).max(0.0),
+            Self::Bicubic if x < 1.0 => ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0,
+            Self::Bicubic if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * A,
+            Self::Bicubic => 0.0,
+        }
+    }
+}
 
 /// The part of a resized image that is wanted: resizing to `width` x `height`, then taking `part` of it.
 ///
@@ -47,14 +79,14 @@ struct Axis {
 }
 
 impl Axis {
-    fn prepare(&mut self, input: u32, output: u32, start: u32, count: u32) {
+    fn prepare(&mut self, filter: Filter, input: u32, output: u32, start: u32, count: u32) {
         if self.made_for == (input, output, start, count) {
             return;
         }
         self.made_for = (input, output, start, count);
         let scale = f64::from(input) / f64::from(output);
         let filter_scale = scale.max(1.0);
-        let support = filter_scale;
+        let support = filter.support() * filter_scale;
         let inverse = 1.0 / filter_scale;
         self.taps = (support.ceil() as usize * 2 + 1).min(input as usize);
         self.first.clear();
@@ -66,17 +98,15 @@ impl Axis {
             let low = (centre - support + 0.5) as u32;
             let high = ((centre + support + 0.5) as u32).min(input);
             self.real.clear();
-            self.real.extend((low..high).map(|x| {
-                let distance = (f64::from(x) - centre + 0.5) * inverse;
-                (1.0 - distance.abs()).max(0.0)
-            }));
+            self.real.extend((low..high).map(|x| filter.weight((f64::from(x) - centre + 0.5) * inverse)));
             let total: f64 = self.real.iter().sum();
             // Outputs near the far edge start earlier, so that all taps stay inside the input.
             let first = low.min(input - self.taps as u32);
             let shift = (low - first) as usize;
             self.first.push(first);
             for (weight, real) in weights[shift..].iter_mut().zip(&self.real) {
-                *weight = (0.5 + real / total * f64::from(1u32 << PRECISION_BITS)) as i32;
+                let fixed = real / total * f64::from(1u32 << PRECISION_BITS);
+                *weight = (fixed + if *real < 0.0 { -0.5 } else { 0.5 }) as i32;
             }
         }
     }
@@ -94,6 +124,7 @@ impl Axis {
 /// Resizes images; keeps its scratch memory and the weights of the last size between calls.
 #[derive(Debug, Default)]
 pub struct Resampler {
+    filter: Filter,
     columns: Axis,
     rows: Axis,
     /// One input row and a byte to spare, so that each pixel can be read as four bytes.
@@ -105,9 +136,14 @@ pub struct Resampler {
 }
 
 impl Resampler {
-    /// A resampler with no memory reserved yet.
+    /// A bilinear resampler with no memory reserved yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A resampler by another filter.
+    pub fn with_filter(filter: Filter) -> Self {
+        Self { filter, ..Self::default() }
     }
 
     /// Crops `image` to `region`, resizes that to the window's whole size and writes the window's part of it
@@ -134,9 +170,9 @@ impl Resampler {
             }
             return Ok(());
         }
-        self.columns.prepare(region.width, window.width, part.left, part.width);
-        self.rows.prepare(region.height, window.height, part.top, part.height);
-        let Self { columns, rows, line, narrow, sums } = self;
+        self.columns.prepare(self.filter, region.width, window.width, part.left, part.width);
+        self.rows.prepare(self.filter, region.height, window.height, part.top, part.height);
+        let Self { columns, rows, line, narrow, sums, .. } = self;
         let stride = columns.first.len() * 3;
         let (top, bottom) = rows.input_span();
         narrow.resize((bottom - top) as usize * stride, 0);
@@ -188,9 +224,9 @@ fn along_row<const TAPS: usize>(axis: &Axis, line: &[u8], out: &mut [u8]) {
     }
 }
 
-/// A fixed-point sum as a byte. Triangle weights are not negative, so the sum is not either.
+/// A fixed-point sum as a byte.
 fn round(sum: i32) -> u8 {
-    (sum >> PRECISION_BITS).min(255) as u8
+    (sum >> PRECISION_BITS).clamp(0, 255) as u8
 }
 
 #[cfg(test)]

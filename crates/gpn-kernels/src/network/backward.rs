@@ -9,12 +9,12 @@ use crate::buffer::Buffer;
 use crate::conv::{
     Convolve, Direction, Feed, FinishWeightGradient, Output, SumWeightGradient, WeightGradient,
 };
-use crate::crew::Crew;
 use crate::epilogue::{ChannelSums, ShortcutGradient, ThroughPool, ThroughRelu, ToImages};
 use crate::error::{KernelError, check_len};
 use crate::geometry::{CHANNEL_BLOCK, IMAGE_CHANNELS, Map};
 use crate::parallel::{MOST_PARTS, Parts, Shared};
 use crate::prologue::{self, NormBackward, PoolNormBackward};
+use crate::team::Team;
 
 impl Network {
     /// Gradients of the last [`Network::forward`], in its mode.
@@ -48,13 +48,13 @@ impl Network {
         }
         let largest = self.plan.layers.iter().map(|l| 9 * l.shape.input.c * l.shape.output.c).max();
         self.part_gradients.reserve(MOST_PARTS * largest.unwrap_or(0));
-        self.with_crew(|net, crew| net.backward_layers(crew, params, n, grad_embeddings, grads, grad_images));
+        self.with_team(|net, team| net.backward_layers(team, params, n, grad_embeddings, grads, grad_images));
         Ok(())
     }
 
     fn backward_layers(
         &mut self,
-        crew: &Crew<'_, Worker>,
+        team: &Team<'_, Worker>,
         params: &[&[f32]],
         n: usize,
         grad_embeddings: &[f32],
@@ -63,8 +63,8 @@ impl Network {
     ) {
         // The first layer's weights lead to the images only.
         let first = usize::from(grad_images.is_none());
-        self.pack(crew, first, Direction::Backward, false, params, None);
-        let mut summed = self.backward_tail(crew, n, grad_embeddings);
+        self.pack_layers(team, first, Direction::Backward, false, params);
+        let mut summed = self.backward_tail(team, n, grad_embeddings);
         for l in (0..self.plan.layers.len()).rev() {
             let shape = self.plan.layers[l].shape;
             let sums = &mut self.sums[..2 * shape.output.c];
@@ -72,11 +72,11 @@ impl Network {
             // invariant: `check_tensors` found three tensors per layer.
             let [weight, gamma, beta] = &mut grads[3 * l..3 * l + 3] else { unreachable!() };
             self.norms[l].backward(sums, &mut self.form, gamma, beta);
-            summed = self.backward_layer(crew, l, n, grad_images.as_deref_mut());
+            summed = self.backward_layer(team, l, n, grad_images.as_deref_mut());
             let parts = &self.part_gradients[..summed.count() * 9 * shape.input.c * shape.output.c];
             let of_block = CHANNEL_BLOCK * 9 * shape.in_channels;
             let blocks = Shared::new(weight, 1);
-            crew.for_each(shape.out_channels.div_ceil(CHANNEL_BLOCK), |block, _| {
+            team.for_each(shape.out_channels.div_ceil(CHANNEL_BLOCK), |block, _| {
                 let end = ((block + 1) * of_block).min(9 * shape.in_channels * shape.out_channels);
                 // SAFETY: every block is asked for once.
                 let out = unsafe { blocks.items(block * of_block..end) };
@@ -91,7 +91,7 @@ impl Network {
     }
 
     /// Gradient of the last batch norm. Returns the parts whose channel sums it left.
-    fn backward_tail(&mut self, crew: &Crew<'_, Worker>, n: usize, grad_embeddings: &[f32]) -> Parts {
+    fn backward_tail(&mut self, team: &Team<'_, Worker>, n: usize, grad_embeddings: &[f32]) -> Parts {
         let plan = &self.plan;
         let last = plan.layers.len() - 1;
         let (map, raw_map) = (plan.tail_map, plan.layers[last].shape.output);
@@ -101,7 +101,7 @@ impl Network {
         let batch = Batch::new(self.simd, plan, &self.images, &self.raw, &self.kept, &self.norms);
         let (simd, norm, raw) = (self.simd, &self.norms[last], &self.raw[last]);
         let parts = Parts::of(n, 1);
-        crew.for_each(parts.count(), |part, worker| {
+        team.for_each(parts.count(), |part, worker| {
             // SAFETY: every part and every image is asked for once.
             let sums = unsafe { sums.items(part..part + 1) };
             sums.fill(0.0);
@@ -145,7 +145,7 @@ impl Network {
     /// that it left sums of.
     fn backward_layer(
         &mut self,
-        crew: &Crew<'_, Worker>,
+        team: &Team<'_, Worker>,
         l: usize,
         n: usize,
         grad_images: Option<&mut [f32]>,
@@ -169,7 +169,7 @@ impl Network {
         let part_gradients = Shared::new(&mut self.part_gradients[..], weight_len);
         let batch = Batch::new(self.simd, plan, &self.images, &self.raw, &self.kept, &self.norms);
         let (simd, norms, form, weights) = (self.simd, &self.norms, &self.form, &self.packed[l]);
-        crew.for_each(parts.count(), |part, worker| {
+        team.for_each(parts.count(), |part, worker| {
             // SAFETY: every part and every image is asked for once.
             let sums = unsafe { sums.items(part..part + 1) };
             sums.fill(0.0);

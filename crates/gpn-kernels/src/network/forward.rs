@@ -5,12 +5,12 @@ use super::plan::{Source, Tail};
 use super::worker::{Worker, group_size, groups, workspace};
 use super::{Mode, Network, total};
 use crate::conv::{Convolve, Direction, Output};
-use crate::crew::Crew;
 use crate::epilogue::{ChannelSums, KeepWithSums};
 use crate::error::KernelError;
 use crate::norm::{centre, sums_of_maps};
 use crate::parallel::{Parts, Shared};
 use crate::prologue;
+use crate::team::Team;
 
 impl Network {
     /// Embeds a batch and keeps what [`Network::backward`] needs.
@@ -43,13 +43,13 @@ impl Network {
         for (kept, map) in self.kept.iter_mut().zip(&self.plan.kept) {
             kept.reserve(n * map.len());
         }
-        self.with_crew(|net, crew| net.forward_layers(crew, mode, params, buffers, n, embeddings));
+        self.with_team(|net, team| net.forward_layers(team, mode, params, buffers, n, embeddings));
         Ok(())
     }
 
     fn forward_layers(
         &mut self,
-        crew: &Crew<'_, Worker>,
+        team: &Team<'_, Worker>,
         mode: Mode,
         params: &[&[f32]],
         buffers: &mut [Vec<f32>],
@@ -57,9 +57,9 @@ impl Network {
         embeddings: &mut [f32],
     ) {
         let exact = n <= self.exact_batch;
-        self.pack(crew, 0, Direction::Forward, exact, params, None);
+        self.pack_layers(team, 0, Direction::Forward, exact, params);
         for l in 0..self.plan.layers.len() {
-            self.forward_layer(crew, l, n);
+            self.forward_layer(team, l, n);
             let map = self.plan.layers[l].shape.output;
             let gamma_beta = (params[3 * l + 1], params[3 * l + 2]);
             // invariant: `check_tensors` found two buffers per layer.
@@ -79,11 +79,11 @@ impl Network {
                 self.norms[l].set_from_running(gamma_beta, mean, var, map.c);
             }
         }
-        self.forward_tail(crew, n, embeddings);
+        self.forward_tail(team, n, embeddings);
     }
 
     /// Input, convolution and channel sums of one layer.
-    fn forward_layer(&mut self, crew: &Crew<'_, Worker>, l: usize, n: usize) {
+    fn forward_layer(&mut self, team: &Team<'_, Worker>, l: usize, n: usize) {
         let parts = self.parts(l, n);
         let layer = &self.plan.layers[l];
         let (input, output) = (layer.shape.input, layer.shape.output);
@@ -101,7 +101,7 @@ impl Network {
         let sums = Shared::new(&mut self.part_sums, 2 * output.c);
         let batch = Batch::new(self.simd, &self.plan, &self.images, before, kept, &self.norms);
         let (simd, weights, exact) = (self.simd, &self.packed[l], n <= self.exact_batch);
-        crew.for_each(parts.count(), |part, worker| {
+        team.for_each(parts.count(), |part, worker| {
             // SAFETY: every part and every image is asked for once.
             let sums = unsafe { sums.items(part..part + 1) };
             sums.fill(0.0);
@@ -130,13 +130,13 @@ impl Network {
         });
     }
 
-    fn forward_tail(&mut self, crew: &Crew<'_, Worker>, n: usize, embeddings: &mut [f32]) {
+    fn forward_tail(&mut self, team: &Team<'_, Worker>, n: usize, embeddings: &mut [f32]) {
         let plan = &self.plan;
         let pad = self.index.of(plan.tail_map);
         let embeddings = Shared::new(embeddings, plan.embedding_len());
         let batch = Batch::new(self.simd, plan, &self.images, &self.raw, &self.kept, &self.norms);
         let parts = Parts::of(n, 1);
-        crew.for_each(parts.count(), |part, worker| {
+        team.for_each(parts.count(), |part, worker| {
             for image in parts.range(part) {
                 let map = &mut worker.pads[0][pad];
                 batch.fill(plan.tail_source, plan.layers.len(), plan.tail_map, image, map, None);

@@ -42,7 +42,7 @@ fn steps(
     };
     for (step, mode) in [Mode::Train, Mode::Eval, Mode::Train].into_iter().enumerate() {
         let params: Vec<&[f32]> = weights.iter().map(Vec::as_slice).collect();
-        net.infer(&params, &buffers, &images, n, &mut inferred).unwrap();
+        net.infer(&net.pack(&params, &buffers).unwrap(), &images, n, &mut inferred).unwrap();
         see(format!("step {step}: infer"), &inferred);
         net.forward(mode, &params, &mut buffers, &images, n, &mut embeddings).unwrap();
         see(format!("step {step}: forward"), &embeddings);

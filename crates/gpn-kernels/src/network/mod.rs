@@ -11,18 +11,20 @@ mod worker;
 
 use std::sync::Mutex;
 
+pub use infer::PackedWeights;
 pub use plan::{Architecture, TensorInfo};
 
 use crate::buffer::Buffer;
 use crate::conv::{Direction, PackWeights};
-use crate::crew::Crew;
 use crate::error::{KernelError, check_len};
 use crate::geometry::IMAGE_CHANNELS;
 use crate::norm::{BatchNorm, BatchNormGradient};
 use crate::parallel::{MOST_PARTS, Parts, Shared};
+use crate::reservation::Reservation;
 use crate::simd::Simd;
+use crate::team::Team;
 use plan::Plan;
-use worker::{PadIndex, Worker, group_size};
+use worker::{IdleWorkers, PadIndex, Worker, group_size};
 
 /// Which statistics batch norm uses in [`Network::forward`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,15 +35,15 @@ pub enum Mode {
     Eval,
 }
 
-/// Images in the largest batch that is rounded as PyTorch rounds it, where [`Network::set_exact_batch`] says nothing
-/// else. Rounding as Winograd's may move a value near zero to the other side of a ReLU, which changes the gradients of
-/// so few images visibly.
+/// Default of [`Network::set_exact_batch`]: the largest batch that is rounded as PyTorch rounds it. Winograd's rounding
+/// may move a value near zero to the other side of a ReLU, which visibly changes the gradients of so few images.
 pub const EXACT_BATCH: usize = 8;
 
 /// An architecture at an image size, with everything a pass over a batch needs. The weights are the
 /// caller's: they are passed to every call, in the order of [`Network::parameters`].
 ///
-/// Threads are those of the current rayon pool. Results do not depend on their number.
+/// Threads are those of the current rayon pool. Results do not depend on their number. Training needs the network for
+/// itself; inference ([`Network::infer`]) may run on any number of threads at once.
 pub struct Network {
     simd: Simd,
     plan: Plan,
@@ -49,16 +51,14 @@ pub struct Network {
     height: usize,
     width: usize,
     exact_batch: usize,
-    workers: Vec<Mutex<Worker>>,
-    /// Packed weights of each layer.
+    workers: IdleWorkers,
+    /// Packed weights of each layer, for training.
     packed: Vec<Buffer>,
     /// What forward keeps for backward: the images, the raw output of each convolution, block outputs.
     images: Buffer,
     raw: Vec<Buffer>,
     kept: Vec<Buffer>,
     norms: Vec<BatchNorm>,
-    /// Batch norms as inference folds them into the convolutions.
-    folded: Vec<BatchNorm>,
     /// The scale of a map that needs none.
     ones: Vec<f32>,
     /// Images of the last forward pass.
@@ -94,14 +94,13 @@ impl Network {
             height,
             width,
             exact_batch: EXACT_BATCH,
-            workers: Vec::new(),
+            workers: IdleWorkers::default(),
             packed: plan.layers.iter().map(|l| Buffer::zeroed(PackWeights::len(&l.shape))).collect(),
             images: Buffer::zeroed(0),
             raw: plan.layers.iter().map(|_| Buffer::zeroed(0)).collect(),
             kept: plan.kept.iter().map(|_| Buffer::zeroed(0)).collect(),
             norms: vec![BatchNorm::default(); plan.layers.len()],
             ones: vec![1.0; channels],
-            folded: vec![BatchNorm::default(); plan.layers.len()],
             last_batch: None,
             gradients: std::array::from_fn(|_| Buffer::zeroed(0)),
             form: BatchNormGradient::default(),
@@ -112,8 +111,8 @@ impl Network {
         })
     }
 
-    /// Sets how many images the largest batch has whose forward pass computes convolutions by their definition, in
-    /// the order in which PyTorch sums; at first [`EXACT_BATCH`]. Larger batches are faster and round otherwise.
+    /// Sets the largest batch, in images, whose forward pass computes convolutions by their definition, in the order in
+    /// which PyTorch sums; [`EXACT_BATCH`] by default. Larger batches are faster and round differently.
     pub fn set_exact_batch(&mut self, images: usize) {
         self.exact_batch = images;
     }
@@ -153,8 +152,8 @@ impl Network {
         self.plan.layers.iter().map(|l| l.shape.flops()).sum()
     }
 
-    /// The share of the first layer in [`Network::flops`]: what a training step without the gradient of the
-    /// images does less than three times.
+    /// The share of the first layer in [`Network::flops`]. A training step that does not compute the gradient of the
+    /// images does this much less than three times [`Network::flops`].
     pub fn first_layer_flops(&self) -> u64 {
         self.plan.layers.first().map_or(0, |l| l.shape.flops())
     }
@@ -178,29 +177,30 @@ impl Network {
         check_len("embeddings", embeddings, n * self.embedding_len())
     }
 
-    /// Runs `pass` with a crew of all threads of the current pool.
-    fn with_crew(&mut self, pass: impl FnOnce(&mut Self, &Crew<'_, Worker>)) {
-        while self.workers.len() < rayon::current_num_threads() {
-            self.workers.push(Mutex::new(Worker::new(&self.plan, &self.index)));
-        }
-        let workers = std::mem::take(&mut self.workers);
-        Crew::gather(&workers, |crew| pass(self, crew));
-        self.workers = workers;
+    /// Runs `pass` with a team of all threads of the current pool.
+    fn with_team(&mut self, pass: impl FnOnce(&mut Self, &Team<'_, Worker>)) {
+        let reservation = Reservation::whole_pool();
+        let workers = self.take_workers(&reservation);
+        Team::gather(&workers, |team| pass(self, team));
+        self.workers.put(workers);
+    }
+
+    fn take_workers(&self, reservation: &Reservation) -> Vec<Mutex<Worker>> {
+        self.workers.take(reservation.threads(), || Worker::new(&self.plan, &self.index))
     }
 
     /// Brings the weights of every layer from `first` on into the order that its convolution reads.
-    fn pack(
+    fn pack_layers(
         &mut self,
-        crew: &Crew<'_, Worker>,
+        team: &Team<'_, Worker>,
         first: usize,
         direction: Direction,
         exact: bool,
         params: &[&[f32]],
-        scales: Option<&[BatchNorm]>,
     ) {
         let (simd, layers) = (self.simd, &self.plan.layers[first..]);
         let packed = Shared::new(&mut self.packed[first..], 1);
-        crew.for_each(layers.len(), |l, worker| {
+        team.for_each(layers.len(), |l, worker| {
             // SAFETY: every layer is asked for once.
             let [out] = (unsafe { packed.items(l..l + 1) }) else { return };
             simd.run(PackWeights {
@@ -208,7 +208,7 @@ impl Network {
                 direction,
                 exact,
                 weights: params[3 * (first + l)],
-                scale: scales.map(|norms| &norms[first + l].scale[..]),
+                scale: None,
                 plain: &mut worker.gradient,
                 out,
             });

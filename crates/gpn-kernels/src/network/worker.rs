@@ -1,25 +1,27 @@
-//! What one thread works in.
+//! The work space of one thread.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use super::plan::Plan;
 use crate::ahead::Ahead;
 use crate::buffer::Buffer;
 use crate::conv::PackWeights;
 use crate::geometry::Map;
+use crate::reservation;
 use crate::winograd::{self, Workspace};
 
 /// Tiles that a group of small images should have together, to fill the matrix products.
 const TILES_PER_GROUP: usize = 16;
 const MOST_IMAGES_PER_GROUP: usize = 8;
 
-/// Number of images of a map that are convolved together, at least.
+/// Least number of images of a map that are convolved together.
 pub(crate) fn group_size(map: Map) -> usize {
     let (rows, columns) = map.tiles();
     (TILES_PER_GROUP / (rows * columns)).clamp(1, MOST_IMAGES_PER_GROUP)
 }
 
-/// Cuts a part of a batch into groups of `size` images and more, but less than twice as many.
+/// Cuts a part of a batch into groups of at least `size` images and less than twice as many.
 pub(crate) fn groups(part: &Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
     let (start, len) = (part.start, part.len());
     let count = (len / size).max(1);
@@ -87,7 +89,33 @@ impl Worker {
     }
 }
 
-/// The tile buffers as the kernels take them, which fetch `ahead` meanwhile.
+/// The workers of a network that no pass uses. A pass takes one for each of its threads and puts them back.
+#[derive(Default)]
+pub(crate) struct IdleWorkers(Mutex<Vec<Mutex<Worker>>>);
+
+impl IdleWorkers {
+    /// `count` workers: idle ones, and new ones where there are not enough.
+    pub(crate) fn take(&self, count: usize, new: impl FnMut() -> Worker) -> Vec<Mutex<Worker>> {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = idle.len().saturating_sub(count);
+        let mut workers = idle.split_off(left);
+        drop(idle);
+        let missing = count - workers.len();
+        workers.extend(std::iter::repeat_with(new).take(missing).map(Mutex::new));
+        workers
+    }
+
+    /// Keeps workers for later passes, but no more than can work at once. A pass that panicked does not come here: its
+    /// workers may lack a buffer.
+    pub(crate) fn put(&self, workers: Vec<Mutex<Worker>>) {
+        let most = reservation::capacity();
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = most.saturating_sub(idle.len());
+        idle.extend(workers.into_iter().take(room));
+    }
+}
+
+/// The tile buffers as the kernels take them, with the memory to fetch `ahead`.
 pub(crate) fn workspace<'a>(tiles: &'a mut [Buffer; 2], ahead: Ahead<'a>) -> Workspace<'a> {
     let [first, second] = tiles;
     Workspace { first, second, ahead }

@@ -37,7 +37,7 @@ impl Engine for IdentityEngine {
     }
 
     fn embed(
-        &mut self,
+        &self,
         _parameters: &TensorList,
         _buffers: &TensorList,
         samples: &[f32],

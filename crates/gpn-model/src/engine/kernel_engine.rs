@@ -1,13 +1,19 @@
 //! The CPU kernels as an engine: ResNet-08, ResNet-20 and Conv4.
 
-use gpn_kernels::{Architecture, Network};
+use std::sync::OnceLock;
+
+use gpn_kernels::{Architecture, Network, PackedWeights};
 
 use super::Engine;
 use crate::backbone::{BackboneConfig, InputShape, Mode};
 use crate::error::Result;
 use crate::tensors::{TensorInfo, TensorList};
 
-pub(super) struct KernelEngine(Network);
+pub(super) struct KernelEngine {
+    network: Network,
+    /// The parameters and buffers as inference reads them, from the first call of `embed` until they change.
+    packed: OnceLock<PackedWeights>,
+}
 
 impl KernelEngine {
     /// The engine, or nothing where the kernels do not cover the backbone.
@@ -22,7 +28,8 @@ impl KernelEngine {
             }
         };
         let [_, height, width] = input.dims();
-        Ok(Some(Self(Network::new(architecture, height, width)?)))
+        let network = Network::new(architecture, height, width)?;
+        Ok(Some(Self { network, packed: OnceLock::new() }))
     }
 }
 
@@ -33,15 +40,15 @@ fn slices(tensors: &TensorList) -> Vec<&[f32]> {
 
 impl Engine for KernelEngine {
     fn parameters(&self) -> Vec<TensorInfo> {
-        self.0.parameters().to_vec()
+        self.network.parameters().to_vec()
     }
 
     fn buffers(&self) -> Vec<TensorInfo> {
-        self.0.buffers().to_vec()
+        self.network.buffers().to_vec()
     }
 
     fn set_exact_batch(&mut self, samples: usize) {
-        self.0.set_exact_batch(samples);
+        self.network.set_exact_batch(samples);
     }
 
     fn forward(
@@ -52,8 +59,12 @@ impl Engine for KernelEngine {
         samples: &[f32],
         n: usize,
     ) -> Result<Vec<f32>> {
-        let mut embeddings = vec![0.0; n * self.0.embedding_len()];
-        self.0.forward(mode, &slices(parameters), buffers.values_mut(), samples, n, &mut embeddings)?;
+        if mode == Mode::Train {
+            // Running statistics move.
+            self.parameters_changed();
+        }
+        let mut embeddings = vec![0.0; n * self.network.embedding_len()];
+        self.network.forward(mode, &slices(parameters), buffers.values_mut(), samples, n, &mut embeddings)?;
         Ok(embeddings)
     }
 
@@ -63,18 +74,29 @@ impl Engine for KernelEngine {
         grad_embeddings: &[f32],
         gradients: &mut [Vec<f32>],
     ) -> Result<()> {
-        Ok(self.0.backward(&slices(parameters), grad_embeddings, gradients, None)?)
+        Ok(self.network.backward(&slices(parameters), grad_embeddings, gradients, None)?)
+    }
+
+    fn parameters_changed(&mut self) {
+        self.packed.take();
     }
 
     fn embed(
-        &mut self,
+        &self,
         parameters: &TensorList,
         buffers: &TensorList,
         samples: &[f32],
         n: usize,
     ) -> Result<Vec<f32>> {
-        let mut embeddings = vec![0.0; n * self.0.embedding_len()];
-        self.0.infer(&slices(parameters), buffers.values(), samples, n, &mut embeddings)?;
+        let packed = if let Some(packed) = self.packed.get() {
+            packed
+        } else {
+            // Threads that come at once each pack, to the same bits, and one result stays.
+            let packed = self.network.pack(&slices(parameters), buffers.values())?;
+            self.packed.get_or_init(|| packed)
+        };
+        let mut embeddings = vec![0.0; n * self.network.embedding_len()];
+        self.network.infer(packed, samples, n, &mut embeddings)?;
         Ok(embeddings)
     }
 }

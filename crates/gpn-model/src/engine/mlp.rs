@@ -106,7 +106,7 @@ impl Engine for MlpEngine {
     }
 
     fn embed(
-        &mut self,
+        &self,
         parameters: &TensorList,
         _buffers: &TensorList,
         samples: &[f32],

@@ -1,5 +1,5 @@
-//! Who computes a backbone: the CPU kernels or burn. Both keep nothing of the network between steps but work
-//! buffers; parameters and batch-norm buffers are handed in, so that they live in one place.
+//! What computes a backbone: the CPU kernels or burn. Parameters and batch-norm buffers belong to the
+//! [`Embedder`](crate::Embedder) and are passed to every call. An engine keeps only work buffers and copies of them.
 
 #[cfg(feature = "burn")]
 pub(crate) mod burn;
@@ -41,7 +41,7 @@ impl EngineChoice {
 }
 
 /// One network at one input size.
-pub(crate) trait Engine: Send {
+pub(crate) trait Engine: Send + Sync {
     /// Names and shapes of the parameters.
     fn parameters(&self) -> Vec<TensorInfo>;
 
@@ -53,7 +53,7 @@ pub(crate) trait Engine: Send {
         gpn_kernels::rounding()
     }
 
-    /// Sets how many samples the largest batch has that is rounded as PyTorch rounds it, where it can be.
+    /// Sets the largest batch, in samples, that is rounded as PyTorch rounds it, where the engine can do that.
     fn set_exact_batch(&mut self, _samples: usize) {}
 
     /// Embeds `n` samples and keeps what `backward` needs.
@@ -74,9 +74,12 @@ pub(crate) trait Engine: Send {
         gradients: &mut [Vec<f32>],
     ) -> Result<()>;
 
-    /// Embeds `n` samples in evaluation mode and keeps nothing.
+    /// Says that parameters or buffers have other values than in the last call.
+    fn parameters_changed(&mut self) {}
+
+    /// Embeds `n` samples in evaluation mode. Any number of threads may do so at once.
     fn embed(
-        &mut self,
+        &self,
         parameters: &TensorList,
         buffers: &TensorList,
         samples: &[f32],

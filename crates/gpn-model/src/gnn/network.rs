@@ -7,21 +7,20 @@ use super::config::GnnConfig;
 use super::graphs::Graphs;
 use crate::error::{ModelError, Result};
 use crate::init::first_values;
-use crate::optim::Update;
-use crate::tensors::{NamedTensor, TensorInfo, TensorList};
-use crate::weights::Weights;
+use crate::tensors::{TensorInfo, TensorList};
+use crate::trainable::{Trainable, TrainableTensors};
 
 /// What the names of all tensors begin with in weight files.
 const PREFIX: &str = "gnn.";
 /// Seeds of this network and of a backbone may be the same; their random streams are not.
 const FIRST_INDEX: usize = 1 << 18;
 
-/// The few-shot graph neural network for tasks of `way` classes.
+/// The few-shot graph neural network for tasks of `way` classes. Names of its tensors begin with `gnn.`.
 ///
 /// Time and, in training, memory grow with `queries * support^2`: for each query all pairs of its graph are scored.
 ///
 /// ```
-/// use gpn_model::{Adam, Gnn, GnnConfig};
+/// use gpn_model::{Adam, Gnn, GnnConfig, Trainable};
 ///
 /// let mut gnn = Gnn::new(GnnConfig::default(), 2, 3, 1)?; // embeddings of 2, 3 classes
 /// let support = [1.0, 0.0, 0.0, 1.0, -1.0, -1.0];
@@ -39,9 +38,7 @@ pub struct Gnn {
     dim: usize,
     way: usize,
     blocks: Vec<Block>,
-    parameters: TensorList,
-    statistics: TensorList,
-    gradients: Vec<Vec<f32>>,
+    tensors: TrainableTensors,
 }
 
 /// Result of [`Gnn::forward_backward`].
@@ -79,11 +76,10 @@ impl Gnn {
         let first = |index, info: &TensorInfo| first_values(info, FIRST_INDEX + index, seed);
         let parameters = TensorList::new(infos(Block::parameters), first);
         let statistics = TensorList::new(infos(Block::statistics), first);
-        let gradients = parameters.infos().iter().map(|info| vec![0.0; info.numel()]).collect();
-        Ok(Self { config, dim, way, blocks, parameters, statistics, gradients })
+        Ok(Self { config, dim, way, blocks, tensors: TrainableTensors::new(parameters, statistics) })
     }
 
-    /// Number of values of all parameters; `None` where it is beyond counting. Takes memory for `config.blocks` blocks.
+    /// Number of values of all parameters; `None` where that overflows. Takes memory for `config.blocks` blocks.
     pub fn value_count(config: GnnConfig, dim: usize, way: usize) -> Option<usize> {
         let widest = config.hidden.checked_mul(config.blocks)?.checked_add(dim)?.checked_add(way)?;
         // No shape is larger than this, so that none of those below overflows.
@@ -110,7 +106,7 @@ impl Gnn {
     pub fn forward(&self, support: &[f32], labels: &[usize], queries: &[f32]) -> Result<Vec<f32>> {
         let mut graphs = self.check(support, labels, queries)?;
         let mut features = self.samples(support, labels, queries);
-        let (mut params, mut running) = (self.parameters.values(), self.statistics.values());
+        let (mut params, mut running) = (self.tensors.parameters.values(), self.tensors.buffers.values());
         for block in &self.blocks {
             features = block.forward(params, running, graphs, &features);
             (params, running) = (&params[block.parameter_count()..], &running[block.statistic_count()..]);
@@ -120,7 +116,7 @@ impl Gnn {
     }
 
     /// A training step: the loss of `queries: [queries, dim]` against `query_labels: [queries]`, with the gradients of
-    /// all embeddings (returned) and of the parameters (kept for [`updates`](Self::updates)). Norms use the statistics
+    /// all embeddings (returned) and of the parameters (kept for [`updates`](Trainable::updates)). Norms use the statistics
     /// of this batch, and the running ones move towards them.
     pub fn forward_backward(
         &mut self,
@@ -141,7 +137,8 @@ impl Gnn {
 
         let mut features = vec![self.samples(support, labels, queries)];
         let mut tapes: Vec<BlockTape> = Vec::with_capacity(self.blocks.len());
-        let (mut params, mut running) = (self.parameters.values(), self.statistics.values_mut());
+        let TrainableTensors { parameters, gradients, buffers } = &mut self.tensors;
+        let (mut params, mut running) = (parameters.values(), buffers.values_mut());
         for block in &self.blocks {
             let input = &features[tapes.len()];
             let (now, later) = running.split_at_mut(block.statistic_count());
@@ -155,12 +152,12 @@ impl Gnn {
         let logits = features.pop().unwrap_or_default();
         let mut grads = vec![0.0; logits.len()];
         let loss = linear::cross_entropy(&logits, query_labels, self.way, &mut grads)?;
-        let mut end = self.gradients.len();
+        let mut end = gradients.len();
         for (block, (features, tape)) in self.blocks.iter().zip(features.iter().zip(&tapes)).rev() {
             let range = end - block.parameter_count()..end;
-            let params = &self.parameters.values()[range.clone()];
+            let params = &parameters.values()[range.clone()];
             end = range.start;
-            grads = block.backward(params, tape, features, &grads, &mut self.gradients[range]);
+            grads = block.backward(params, tape, features, &grads, &mut gradients[range]);
         }
         let embedding_grads = |rows: &[f32]| -> Vec<f32> {
             rows.chunks_exact(self.dim + self.way).flat_map(|row| &row[..self.dim]).copied().collect()
@@ -172,41 +169,6 @@ impl Gnn {
             grad_support: embedding_grads(of_support),
             grad_queries: embedding_grads(of_queries),
         })
-    }
-
-    /// Parameters, by names behind `gnn.`.
-    pub fn parameters(&self) -> &TensorList {
-        &self.parameters
-    }
-
-    /// Gradients of the last training step, in the order of [`parameters`](Self::parameters).
-    pub fn gradients(&self) -> impl Iterator<Item = NamedTensor<'_>> {
-        self.parameters.named(&self.gradients)
-    }
-
-    /// Parameters with their gradients, for [`Adam::step`](crate::Adam::step).
-    pub fn updates(&mut self) -> Vec<Update<'_>> {
-        self.parameters.updates(&self.gradients)
-    }
-
-    /// Parameters, then running statistics: all that [`load`](Self::load) reads.
-    pub fn state(&self) -> TensorList {
-        let mut values = self.parameters.values().iter().chain(self.statistics.values()).cloned();
-        TensorList::new(self.state_infos(), |_, _| values.next().unwrap_or_default())
-    }
-
-    /// Takes parameters and running statistics from a weight file; tensors that do not fit are listed in one error.
-    pub fn load(&mut self, weights: &Weights) -> Result<()> {
-        let state = weights.tensors_for(&self.state_infos(), "the graph neural network")?;
-        let mut values = state.values().iter().cloned();
-        for list in [&mut self.parameters, &mut self.statistics] {
-            *list = TensorList::new(list.infos().to_vec(), |_, _| values.next().unwrap_or_default());
-        }
-        Ok(())
-    }
-
-    fn state_infos(&self) -> Vec<TensorInfo> {
-        [self.parameters.infos(), self.statistics.infos()].concat()
     }
 
     /// Features of all samples before the first block, support first: embedding and label field.
@@ -254,6 +216,20 @@ impl Gnn {
             Some(sample) => Err(ModelError::BeyondWay { sample, label: labels[sample], way: self.way }),
             None => Ok(()),
         }
+    }
+}
+
+impl Trainable for Gnn {
+    fn title(&self) -> String {
+        "the graph neural network".into()
+    }
+
+    fn tensors(&self) -> &TrainableTensors {
+        &self.tensors
+    }
+
+    fn tensors_mut(&mut self) -> &mut TrainableTensors {
+        &mut self.tensors
     }
 }
 

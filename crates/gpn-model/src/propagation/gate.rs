@@ -8,6 +8,17 @@ const FLOOR: f32 = 1e-8;
 /// The same for cosines of learned projections.
 const LEARNED_FLOOR: f32 = 1e-4;
 
+/// The names and shapes of a head's gate parameters.
+pub(super) fn parameters(config: &PropagationConfig, dim: usize) -> Vec<(&'static str, Vec<usize>)> {
+    match config.gate {
+        Gate::Learned => {
+            let shape = || vec![config.hidden, dim];
+            vec![("gate_linear_q.weight", shape()), ("gate_linear_k.weight", shape())]
+        }
+        Gate::Softmax | Gate::Ratio | Gate::Sigmoid | Gate::Fixed | Gate::Open => Vec::new(),
+    }
+}
+
 /// The messages between which the gate of one class and head decides.
 #[derive(Clone, Copy)]
 pub(super) struct Messages<'a> {
@@ -19,7 +30,7 @@ pub(super) struct Messages<'a> {
     pub(super) first: &'a [f32],
 }
 
-/// The gradients with regard to [`Messages`].
+/// The gradients with respect to [`Messages`].
 pub(super) struct MessageGrads<'a> {
     pub(super) own: &'a mut [f32],
     pub(super) neighbours: &'a mut [f32],
@@ -27,7 +38,7 @@ pub(super) struct MessageGrads<'a> {
 }
 
 /// The shares that a gate gave, and what its gradient needs.
-pub(super) struct Opening {
+pub(super) struct GateTape {
     /// Share of the class's own prototype.
     pub(super) own: f32,
     /// Share of the neighbours' message.
@@ -43,7 +54,7 @@ struct Projections {
     first: Vec<f32>,
 }
 
-impl Opening {
+impl GateTape {
     /// Opens the gate. `learned` are the projections `[query, key]`, `[hidden, dim]` each, of the learned gate.
     pub(super) fn new(config: &PropagationConfig, messages: Messages<'_>, learned: &[&[f32]]) -> Self {
         let mut projections = None;

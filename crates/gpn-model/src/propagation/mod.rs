@@ -27,7 +27,7 @@ pub struct Propagation {
 }
 
 impl PropagationConfig {
-    /// Number of values of all parameters for prototypes of length `dim`; `None` where it is beyond counting.
+    /// Number of values of all parameters for prototypes of length `dim`; `None` where that overflows.
     pub fn value_count(&self, dim: usize) -> Option<usize> {
         let mut of_head = 0_usize;
         for (_, shape) in step::head_parameters(self, dim) {

@@ -4,18 +4,15 @@ use rayon::prelude::*;
 
 use super::Influence;
 use super::attention::{self, Ends, LocalEdges, Weights};
-use super::config::{Gate, PropagationConfig};
-use super::gate::{MessageGrads, Messages, Opening};
+use super::config::PropagationConfig;
+use super::gate::{self, GateTape, MessageGrads, Messages};
 use super::graph::Senders;
 use crate::vector::{add_scaled, dot};
 
 /// Names and shapes of the parameters of one head.
 pub(super) fn head_parameters(config: &PropagationConfig, dim: usize) -> Vec<(&'static str, Vec<usize>)> {
     let mut parameters = attention::parameters(config, dim);
-    if config.gate == Gate::Learned {
-        parameters.push(("gate_linear_q.weight", vec![config.hidden, dim]));
-        parameters.push(("gate_linear_k.weight", vec![config.hidden, dim]));
-    }
+    parameters.extend(gate::parameters(config, dim));
     parameters
 }
 
@@ -50,7 +47,7 @@ struct HeadTape {
     attention: Weights,
     /// The message to each listening node, `[listening, dim]`.
     messages: Vec<f32>,
-    gates: Vec<Opening>,
+    gates: Vec<GateTape>,
 }
 
 /// Gradients that one head adds to prototypes: of the listening nodes, of the speaking nodes, and of the first
@@ -103,7 +100,7 @@ impl<'a> Step<'a> {
             }
             let own = &ends.receivers[r * dim..][..dim];
             let heard = Messages { own, neighbours: message, first: row(self.first, receiver, dim) };
-            gates.push(Opening::new(config, heard, gate_params));
+            gates.push(GateTape::new(config, heard, gate_params));
         }
         HeadTape { attention, messages, gates }
     }
@@ -189,9 +186,8 @@ impl<'a> Step<'a> {
 
     /// The parameters of a head: those of its attention and those of its gate.
     fn head(&self, head: usize) -> (&'a [&'a [f32]], &'a [&'a [f32]]) {
-        let of_gate = if self.config.gate == Gate::Learned { 2 } else { 0 };
         let params = &self.params[self.head_range(head)];
-        params.split_at(params.len() - of_gate)
+        params.split_at(params.len() - gate::parameters(self.config, self.dim).len())
     }
 
     fn head_range(&self, head: usize) -> std::ops::Range<usize> {

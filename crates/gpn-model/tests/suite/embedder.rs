@@ -4,7 +4,7 @@
 use gpn_model::ResNet12Config;
 use gpn_model::{
     Adam, BackboneConfig, BackboneKind, Conv4Config, Device, Embedder, EngineChoice, InputShape, MlpConfig,
-    ModelError,
+    ModelError, Trainable,
 };
 
 /// Steps of Adam on the sum of squares make it smaller.
@@ -78,8 +78,6 @@ fn wrong_calls_are_refused() {
     assert!(matches!(embedder.backward(&[0.0; 128]), Err(ModelError::NoForward)));
     embedder.forward_train(&images).unwrap();
     assert!(matches!(embedder.backward(&[0.0; 127]), Err(ModelError::WrongLength { .. })));
-    embedder.forward_train(&images).unwrap();
-    embedder.embed(&images).unwrap();
     assert!(matches!(embedder.backward(&[0.0; 128]), Err(ModelError::NoForward)));
     let resnet12 = BackboneKind::ResNet12.config();
     let error = Embedder::with_engine(&resnet12, input, &Device::cpu(), 1, EngineChoice::Kernels).err();
@@ -140,4 +138,74 @@ fn mlp_gradients_are_those_of_the_definition() {
             assert!((got - slope).abs() < 1e-4, "{} {element}: {got} instead of {slope}", gradient.name);
         }
     }
+}
+
+fn images(n: usize) -> Vec<f32> {
+    (0..n * 3 * 32 * 32).map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 300.0).collect()
+}
+
+#[test]
+fn threads_share_one_embedder() {
+    fn is_shareable<T: Send + Sync>(_: &T) {}
+    let input = InputShape::Image { height: 32, width: 32 };
+    for config in [BackboneKind::ResNet08.config(), BackboneConfig::Conv4(Conv4Config { width: 8 })] {
+        let build = || Embedder::new(&config, input, &Device::cpu(), 3).unwrap();
+        let images = images(19);
+        let alone = build().embed(&images).unwrap();
+        let embedder = build();
+        is_shareable(&embedder);
+        let len = embedder.embedding_len();
+        // All threads begin at once, with an embedder whose weights nobody has packed yet.
+        let barrier = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (barrier, embedder, images, alone) = (&barrier, &embedder, &images, &alone);
+                scope.spawn(move || {
+                    barrier.wait();
+                    for call in 0..5 {
+                        let (first, n) = ((thread + call) % 8, 1 + (3 * thread + 5 * call) % 11);
+                        let samples = &images[first * input.len()..(first + n) * input.len()];
+                        let expected = &alone[first * len..(first + n) * len];
+                        assert_eq!(embedder.embed(samples).unwrap(), expected);
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_pool_of_the_caller_does_the_work() {
+    let input = InputShape::Image { height: 32, width: 32 };
+    let embedder = Embedder::new(&BackboneKind::ResNet08.config(), input, &Device::cpu(), 3).unwrap();
+    let images = images(9);
+    let expected = embedder.embed(&images).unwrap();
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(pool.install(|| embedder.embed(&images)).unwrap(), expected);
+    }
+}
+
+#[test]
+fn embeddings_follow_the_parameters() {
+    let input = InputShape::Image { height: 32, width: 32 };
+    let mut embedder = Embedder::new(&BackboneKind::ResNet08.config(), input, &Device::cpu(), 3).unwrap();
+    let images = images(10);
+    let before = embedder.embed(&images).unwrap();
+    let embeddings = embedder.forward_train(&images).unwrap();
+    let moved = embedder.embed(&images).unwrap();
+    assert_ne!(moved, before, "running statistics moved");
+    // The forward pass still waits for its backward pass.
+    embedder.backward(&embeddings).unwrap();
+    Adam::default().step(&mut embedder.updates(), 1e-3, 1).unwrap();
+    let trained = embedder.embed(&images).unwrap();
+    assert_ne!(trained, moved, "parameters moved");
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weights.safetensors");
+    gpn_model::save_weights(&file, embedder.state(), None).unwrap();
+    let mut other = Embedder::new(&BackboneKind::ResNet08.config(), input, &Device::cpu(), 4).unwrap();
+    assert_ne!(other.embed(&images).unwrap(), trained);
+    gpn_model::Weights::read(&file).unwrap().load(&mut other).unwrap();
+    assert_eq!(other.embed(&images).unwrap(), trained);
 }

@@ -9,7 +9,7 @@ mod reference;
 
 use gpn_kernels::Architecture;
 use gpn_model::{
-    BackboneConfig, BackboneKind, Conv4Config, Device, Embedder, EngineChoice, InputShape, Mode,
+    BackboneConfig, BackboneKind, Conv4Config, Device, Embedder, EngineChoice, InputShape, Mode, Trainable,
 };
 
 use crate::golden::assert_close_relative;

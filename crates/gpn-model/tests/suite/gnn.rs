@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use gpn_golden::{JsonCase, assert_close, json_cases};
-use gpn_model::{Adam, AdamConfig, Gnn, GnnConfig, ModelError, NamedTensor, Weights, save_weights};
+use gpn_model::{
+    Adam, AdamConfig, Gnn, GnnConfig, ModelError, NamedTensor, TensorList, Trainable, Weights, save_weights,
+};
 use serde_json::Value;
 
 /// Values that look like noise, about normal with deviation 1.
@@ -46,7 +48,7 @@ fn check_golden(case: &Value) {
     let named = tensors.iter().map(|(name, shape, values)| NamedTensor { name, shape, values });
     save_weights(&file, named, None).unwrap();
     gnn.load(&Weights::read(&file).unwrap()).unwrap();
-    assert_eq!(gnn.state().len(), tensors.len());
+    assert_eq!(gnn.state().count(), tensors.len());
 
     let (support, queries) = (JsonCase::floats(&case["support"]), JsonCase::floats(&case["queries"]));
     let (labels, query_labels) = (JsonCase::whole(&case["labels"]), JsonCase::whole(&case["query_labels"]));
@@ -55,7 +57,7 @@ fn check_golden(case: &Value) {
     let pass = gnn.forward_backward(&support, &labels, &queries, &query_labels).unwrap();
     assert_close("training", &pass.logits, &JsonCase::floats(&case["training_logits"]), 1e-4);
     assert_close("loss", &[pass.loss], &[case["loss"].as_f64().unwrap() as f32], 1e-4);
-    let state = gnn.state();
+    let state: TensorList = gnn.state().collect();
     for (name, expected) in case["moved_means"].as_object().unwrap() {
         assert_close(name, state.get(name).unwrap().values, &JsonCase::floats(expected), 1e-4);
     }
@@ -264,7 +266,7 @@ fn gnn_gives_the_same_bits_on_any_number_of_threads() {
             let pass = gnn.forward_backward(&support, &labels, &queries, &query_labels).unwrap();
             let gradients: Vec<Vec<f32>> = gnn.gradients().map(|tensor| tensor.values.to_vec()).collect();
             let logits = gnn.forward(&support, &labels, &queries).unwrap();
-            (pass, gradients, gnn.state(), logits)
+            (pass, gradients, gnn.state().collect::<TensorList>(), logits)
         })
     };
     let one = run(1);

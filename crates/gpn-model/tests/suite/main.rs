@@ -5,6 +5,7 @@ mod embedder;
 mod engines;
 mod gnn;
 mod parity;
+mod prior_parity;
 mod propagation_parity;
 mod weights;
 #[cfg(feature = "wgpu")]

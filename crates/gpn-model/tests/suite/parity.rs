@@ -3,7 +3,7 @@
 use gpn_golden::{Case, assert_close, assert_close_relative, golden_folder, npz_cases};
 use gpn_model::{
     Adam, AdamConfig, BackboneConfig, BackboneKind, ClassifierHead, Conv4Config, Device, Embedder,
-    EngineChoice, InputShape, MlpConfig, Mode, NamedTensor, Update, Weights, save_weights,
+    EngineChoice, InputShape, MlpConfig, Mode, NamedTensor, Trainable, Update, Weights, save_weights,
 };
 
 /// The state of a case as a weight file.
@@ -199,7 +199,7 @@ fn adam_parity() {
         let steps = case.below("grad").count();
         assert!(steps > 0, "{}: no gradients", case.name);
         for step in 0..steps {
-            let gradient = case.values(&format!("grad{step}"));
+            let gradient = &mut case.values(&format!("grad{step}")).to_vec();
             let shape = [parameter.len()];
             let update = Update { name: "p", shape: &shape, parameter: &mut parameter, gradient };
             adam.step(&mut [update], 1e-3, step as u64).unwrap();

@@ -1,7 +1,7 @@
 //! Weight files: prefixes, errors, exact bytes.
 
 use gpn_model::{
-    BackboneKind, ClassifierHead, Device, Embedder, InputShape, NamedTensor, Weights, save_weights,
+    BackboneKind, ClassifierHead, Device, Embedder, InputShape, NamedTensor, Trainable, Weights, save_weights,
 };
 
 const INPUT: InputShape = InputShape::Image { height: 32, width: 32 };

@@ -3,7 +3,7 @@
 use gpn_golden::assert_close_relative;
 use gpn_model::{
     BackboneConfig, BackboneKind, Conv4Config, Device, DeviceKind, Embedder, EngineChoice, InputShape,
-    ModelError, ResNet12Config,
+    ModelError, ResNet12Config, Trainable,
 };
 
 /// One step and one embedding on both devices.

@@ -1,4 +1,4 @@
-//! Who told whom how much: attention and gates on the graph of one task.
+//! Messages between classes: attention and gates on the graph of one task.
 
 use super::layers::{Layers, layers};
 use crate::ReportError;
@@ -57,42 +57,6 @@ const DOWN: Colour = Colour::Series(0);
 const UP: Colour = Colour::Series(1);
 
 impl MessageGraph {
-    /// The part of a large graph that matters most to the task: its classes, and one by one the class that a class
-    /// already there pays most attention to, until there are `most`.
-    #[must_use]
-    pub fn strongest(&self, most: usize) -> Self {
-        let mut kept: Vec<bool> = self.nodes.iter().map(|node| node.target).collect();
-        let mut count = kept.iter().filter(|&&k| k).count();
-        let loud = |message: &&Message| message.attention.abs();
-        while count < most {
-            let open = self
-                .messages
-                .iter()
-                .filter(|m| m.from < kept.len() && m.to < kept.len() && kept[m.to] && !kept[m.from]);
-            // The first of equals, so that the order of the messages decides.
-            let Some(next) = open.reduce(|a, b| if loud(&b) > loud(&a) { b } else { a }) else { break };
-            kept[next.from] = true;
-            count += 1;
-        }
-        let mut place = vec![None; kept.len()];
-        for (new, old) in (0..kept.len()).filter(|&c| kept[c]).enumerate() {
-            place[old] = Some(new);
-        }
-        let moved = |class: usize| place.get(class).copied().flatten();
-        Self {
-            title: self.title.clone(),
-            nodes: self.nodes.iter().zip(&kept).filter(|(_, k)| **k).map(|(node, _)| node.clone()).collect(),
-            edges: self.edges.iter().filter_map(|&(a, b)| Some((moved(a)?, moved(b)?))).collect(),
-            messages: self
-                .messages
-                .iter()
-                .filter_map(|m| {
-                    Some(Message { from: moved(m.from)?, to: moved(m.to)?, attention: m.attention })
-                })
-                .collect(),
-        }
-    }
-
     /// Draws the graph from its roots on the left to its leaves on the right. The width of an arrow is the
     /// attention, its colour the direction; the bar of a class is its gate.
     pub fn figure(&self) -> Result<Figure, ReportError> {
@@ -429,20 +393,6 @@ mod tests {
         assert!(svg.contains("<title>cat: keeps 40.0 % of its own prototype</title>"));
         assert!(svg.contains(">−0.75</text>"));
         assert!(svg.contains("stroke-dasharray"));
-    }
-
-    #[test]
-    fn a_large_graph_is_cut_to_what_matters() {
-        let mut graph = small();
-        graph.nodes[2].target = false;
-        graph.messages[0].attention = 0.5;
-        graph.messages.push(Message { from: 0, to: 2, attention: 1.0 });
-        let cut = graph.strongest(2);
-        let names: Vec<&str> = cut.nodes.iter().map(|n| n.name.as_str()).collect();
-        assert_eq!(names, ["mammal", "cat"]);
-        assert_eq!(cut.edges, [(0, 1)]);
-        assert_eq!(cut.messages.len(), 2);
-        assert_eq!(graph.strongest(9), graph);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! From a report to its page.
 
-use super::{Block, Card, Report};
+use super::class_pictures::pairs_to_html;
+use super::{Block, Card, Fact, Report};
 use crate::ReportError;
 use crate::colour::dark_rules;
 use crate::escape::xml;
@@ -87,6 +88,9 @@ fn push_block(out: &mut String, block: &Block) -> Result<(), ReportError> {
         Block::Table(table) => out.push_str(&table_to_html(table)),
         Block::Figure(figure) => push_figure(out, figure),
         Block::Pictures(strip) => out.push_str(&strip.to_html()?),
+        Block::Class(class) => out.push_str(&class.to_html()?),
+        Block::Alike(pairs) => out.push_str(&pairs_to_html(pairs)?),
+        Block::Facts(facts) => push_facts(out, facts),
         Block::Details { summary, blocks } => {
             let _ = writeln!(out, "<details>\n<summary>{}</summary>", prose(summary));
             for block in blocks {
@@ -98,13 +102,26 @@ fn push_block(out: &mut String, block: &Block) -> Result<(), ReportError> {
     Ok(())
 }
 
+fn push_facts(out: &mut String, facts: &[Fact]) {
+    out.push_str("<ul class=\"facts\">\n");
+    for fact in facts {
+        let _ = writeln!(
+            out,
+            "<li><strong>{}</strong><span>{}</span></li>",
+            xml(&fact.value),
+            prose(&fact.sentence)
+        );
+    }
+    out.push_str("</ul>\n");
+}
+
 fn push_figure(out: &mut String, figure: &Figure) {
     // On a narrow screen a figure keeps a width at which its words can be read, and scrolls.
     let least = figure.scene.width * 0.85;
     let most = figure.scene.width * 1.2;
     let _ = writeln!(
         out,
-        "<figure class=\"drawing\"><div class=\"scroll\" style=\"--least:{least}px;--most:{most}px\">{}</div>\n\
+        "<figure class=\"drawing\"><div class=\"scroll\" tabindex=\"0\" style=\"--least:{least}px;--most:{most}px\">{}</div>\n\
          <figcaption><strong>{}.</strong> {}</figcaption></figure>",
         figure.to_svg(),
         xml(figure.title.trim_end_matches('.')),

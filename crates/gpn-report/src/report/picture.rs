@@ -57,6 +57,17 @@ pub enum Verdict {
     Wrong,
 }
 
+impl Verdict {
+    /// The class of the style sheet, and a sign beside the colour for readers who cannot tell green from red.
+    pub(super) fn sign(self) -> (&'static str, &'static str) {
+        match self {
+            Verdict::None => ("", ""),
+            Verdict::Right => (" class=\"right\"", "✓\u{a0}"),
+            Verdict::Wrong => (" class=\"wrong\"", "✗\u{a0}"),
+        }
+    }
+}
+
 impl PictureStrip {
     pub(super) fn to_html(&self) -> Result<String, ReportError> {
         let mut out = String::from("<figure class=\"pictures\">\n");
@@ -71,12 +82,7 @@ impl PictureStrip {
                      <strong>{name}</strong>"
                 );
                 for answer in &picture.answers {
-                    // A sign beside the colour, for readers who cannot tell green from red.
-                    let (class, sign) = match answer.verdict {
-                        Verdict::None => ("", ""),
-                        Verdict::Right => (" class=\"right\"", "✓\u{a0}"),
-                        Verdict::Wrong => (" class=\"wrong\"", "✗\u{a0}"),
-                    };
+                    let (class, sign) = answer.verdict.sign();
                     let _ = write!(
                         out,
                         "<span class=\"said\"><small>{}</small><span{class}>{sign}{}</span></span>",

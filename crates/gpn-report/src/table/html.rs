@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 pub fn to_html(table: &Table) -> String {
     let mut out = String::from("<figure class=\"table\">\n");
     let _ = writeln!(out, "<figcaption>{}</figcaption>", xml(&table.title));
-    out.push_str("<div class=\"scroll\"><table>\n<thead>\n");
+    out.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>\n");
     let groups = table.groups();
     if groups.is_empty() {
         let _ = write!(out, "<tr><th scope=\"col\">{}</th>", xml(&table.stub));

@@ -3,55 +3,102 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use super::paths::{self, PathColumns};
+use super::records::{Form, Records};
 use super::{malformed, read_text, some_class};
 use crate::builder::TaxonomyBuilder;
 use crate::error::{TaxonomyError, excerpt};
+use crate::fit::spelling;
 use crate::graph::Checked;
 
-/// Reads a list of edges. The first line that is neither blank nor a comment (`#`) decides the form:
+/// Words in a header for the class that a line is about, the surest first.
+const CHILD: [&str; 14] = [
+    "child",
+    "class",
+    "id",
+    "wnid",
+    "label",
+    "child id",
+    "class id",
+    "class name",
+    "subclass",
+    "subcategory",
+    "species",
+    "item",
+    "leaf",
+    "node",
+];
+/// Words in a header for the class above it.
+const PARENT: [&str; 12] = [
+    "parent",
+    "parent id",
+    "parent class",
+    "category",
+    "superclass",
+    "supercategory",
+    "super category",
+    "group",
+    "broader",
+    "hypernym",
+    "parent name",
+    "kind",
+];
+/// Words in a header for all classes above it in one field.
+const PATH: [&str; 4] = ["path", "hierarchy", "category path", "taxonomy"];
+const DESCRIPTION: [&str; 3] = ["description", "gloss", "definition"];
+
+/// Reads a list of edges. The lines that are neither blank nor a comment (`#`) decide the form:
 ///
-/// * with a tab: TSV; with a comma: CSV. Columns are child, parent. Fields may be quoted.
+/// * with commas, semicolons, tabs or bars: a table. Columns are child, parent. Fields may be quoted.
 /// * otherwise: two words separated by blanks, parent and child.
 ///
-/// A header with the words `child` (or `class`, `id`, `wnid`) and `parent` may give the columns in another
-/// order and among others. An empty parent states a class without one. O(size of the file).
+/// A header with the words `child` (or `class`, `id`, `wnid`, `label` and others, `name` if there is none of these) and
+/// `parent` (or `category`, `group` and others), in any letter case, may give the columns in another
+/// order and among others; where it also has `name` or `description`, these are taken for the child. An empty parent states
+/// a class without one. In place of the parent there may be a column `path` with all classes above, `Fruit > Apple` or
+/// `Fruit/Apple`, whether or not it ends with the class itself. O(size of the file).
 pub fn read_edges(path: &Path) -> Result<Checked, TaxonomyError> {
-    let text = read_text(path)?;
+    let mut text = read_text(path)?;
+    if !text.contains('\n') {
+        // Lines as old spreadsheets end them.
+        text = text.replace('\r', "\n");
+    }
     let mut records = Records::new(&text, path);
     let mut graph = TaxonomyBuilder::for_file(path);
     let mut columns = None;
     let mut fields = Vec::new();
     while let Some(line) = records.next(&mut fields)? {
-        let (child, parent) = if let Some((child, parent, width)) = columns {
-            if fields.len() != width {
-                let message = format!(
-                    "expected {width} columns but found {}: {}",
-                    fields.len(),
-                    excerpt(&fields.join(" "))
-                );
-                return Err(malformed(path, Some(line), message));
-            }
-            (child, parent)
+        let Columns { child, parent, name, description, width } = if let Some(columns) = columns {
+            columns
         } else {
-            if let Some((child, parent)) = header(&fields) {
-                columns = Some((child, parent, fields.len()));
+            if let Some(columns) = path_columns(&fields) {
+                return some_class(paths::read(records, &columns, path)?, path);
+            }
+            if let Some(named) = Columns::from_header(&fields) {
+                columns = Some(named);
                 continue;
             }
-            let (child, parent) = if records.form == Form::Words { (1, 0) } else { (0, 1) };
             if fields.len() != 2 {
-                let message = format!(
-                    "expected two columns, child and parent, but found {}; name the columns in a header line",
-                    fields.len()
-                );
-                return Err(malformed(path, Some(line), message));
+                return Err(malformed(path, Some(line), not_two_columns(&fields, records.form)));
             }
-            columns = Some((child, parent, 2));
-            (child, parent)
+            let (child, parent) = if records.form == Form::Words { (1, 0) } else { (0, 1) };
+            *columns.insert(Columns { child, parent, name: None, description: None, width: 2 })
         };
+        check_width(&fields, width, path, line)?;
         if fields[child].trim().is_empty() {
             return Err(malformed(path, Some(line), "the child is empty; every line names a class"));
         }
         let child = graph.add_class(&fields[child]);
+        // A class with several parents has several lines, and one of them may say what it is.
+        let text = |column: Option<usize>| {
+            column.map(|column| fields[column].trim()).filter(|text| !text.is_empty())
+        };
+        if let Some(name) = text(name) {
+            graph.set_name(child, name);
+        }
+        if let Some(description) = text(description) {
+            graph.set_description(child, description);
+        }
         if !fields[parent].trim().is_empty() {
             let parent = graph.add_class(&fields[parent]);
             graph.add_edge(parent, child, Some(line));
@@ -60,119 +107,74 @@ pub fn read_edges(path: &Path) -> Result<Checked, TaxonomyError> {
     some_class(graph.build()?, path)
 }
 
-/// The columns of child and parent if this is a header.
-fn header(fields: &[Cow<'_, str>]) -> Option<(usize, usize)> {
-    let find = |words: &[&str]| {
-        words.iter().find_map(|word| fields.iter().position(|field| field.trim().eq_ignore_ascii_case(word)))
-    };
-    Some((find(&["child", "class", "id", "wnid"])?, find(&["parent"])?))
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Delimited(char),
-    Words,
-}
-
-/// Walks over the records of a text, counting lines.
-struct Records<'a> {
-    rest: &'a str,
-    path: &'a Path,
+pub(super) fn check_width(
+    fields: &[Cow<'_, str>],
+    width: usize,
+    path: &Path,
     line: u64,
-    form: Form,
+) -> Result<(), TaxonomyError> {
+    if fields.len() == width {
+        return Ok(());
+    }
+    let found = excerpt(&fields.join(" "));
+    Err(malformed(path, Some(line), format!("expected {width} columns but found {}: {found}", fields.len())))
 }
 
-impl<'a> Records<'a> {
-    fn new(text: &'a str, path: &'a Path) -> Self {
-        let first = text.lines().find(|line| !is_skipped(line)).unwrap_or("");
-        let form = if first.contains('\t') {
-            Form::Delimited('\t')
-        } else if first.contains([',', '"']) {
-            Form::Delimited(',')
-        } else {
-            Form::Words
-        };
-        Self { rest: text, path, line: 0, form }
+/// What is wrong with a first line that has no two columns.
+fn not_two_columns(fields: &[Cow<'_, str>], form: Form) -> String {
+    let found = format!("expected two columns, child and parent, but found {}", fields.len());
+    let shown = excerpt(&fields.join(" "));
+    if fields.len() > 1 && form != Form::Words {
+        return format!("{found}; name the columns in a header line");
     }
-
-    /// Fills `fields` with the next record and returns its line.
-    fn next(&mut self, fields: &mut Vec<Cow<'a, str>>) -> Result<Option<u64>, TaxonomyError> {
-        fields.clear();
-        while !self.rest.is_empty() {
-            let (line, after) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
-            self.line += 1;
-            let start = self.line;
-            if is_skipped(line) {
-                self.rest = after;
-                continue;
-            }
-            match self.form {
-                Form::Words => {
-                    fields.extend(line.split_whitespace().map(Cow::Borrowed));
-                    self.rest = after;
-                }
-                Form::Delimited(delimiter) if !line.contains('"') => {
-                    let line = line.strip_suffix('\r').unwrap_or(line);
-                    fields.extend(line.split(delimiter).map(Cow::Borrowed));
-                    self.rest = after;
-                }
-                Form::Delimited(delimiter) => self.quoted(delimiter, fields)?,
-            }
-            return Ok(Some(start));
-        }
-        Ok(None)
-    }
-
-    /// A record with quotes, which may go over several lines.
-    fn quoted(&mut self, delimiter: char, fields: &mut Vec<Cow<'a, str>>) -> Result<(), TaxonomyError> {
-        let start = self.line;
-        loop {
-            let trimmed = self.rest.trim_start_matches(' ');
-            if let Some(mut inside) = trimmed.strip_prefix('"') {
-                let mut field = String::new();
-                loop {
-                    let Some(end) = inside.find('"') else {
-                        return Err(malformed(
-                            self.path,
-                            Some(start),
-                            "a quote (\") is opened but not closed",
-                        ));
-                    };
-                    field.push_str(&inside[..end]);
-                    inside = &inside[end + 1..];
-                    if let Some(more) = inside.strip_prefix('"') {
-                        field.push('"');
-                        inside = more;
-                    } else {
-                        break;
-                    }
-                }
-                self.line += field.matches('\n').count() as u64;
-                let end = inside.find([delimiter, '\n']).unwrap_or(inside.len());
-                if !inside[..end].trim().is_empty() {
-                    let message = format!("text after a closing quote: {}", excerpt(&inside[..end]));
-                    return Err(malformed(self.path, Some(self.line), message));
-                }
-                fields.push(Cow::Owned(field));
-                self.rest = &inside[end..];
-            } else {
-                let end = self.rest.find([delimiter, '\n']).unwrap_or(self.rest.len());
-                fields.push(Cow::Borrowed(&self.rest[..end]));
-                self.rest = &self.rest[end..];
-            }
-            if let Some(more) = self.rest.strip_prefix(delimiter) {
-                self.rest = more;
-            } else {
-                self.rest = self.rest.strip_prefix('\n').unwrap_or(self.rest);
-                return Ok(());
-            }
-        }
-    }
+    let mark = ["->", "=>", ">", ":", "=", "/"].into_iter().find(|mark| shown.contains(mark));
+    let hint = mark.map_or(String::new(), |mark| format!(" instead of `{mark}`"));
+    format!("{found}: {shown}; put a comma, a semicolon or a tab between child and parent{hint}")
 }
 
-fn is_skipped(line: &str) -> bool {
-    let line = line.trim_start();
-    line.is_empty() || line.starts_with('#')
+/// The place of the first of some words in a header.
+fn find(fields: &[Cow<'_, str>], words: &[&str]) -> Option<usize> {
+    let header: Vec<String> = fields.iter().map(|field| spelling(field)).collect();
+    words.iter().find_map(|word| header.iter().position(|field| field == word))
+}
+
+/// The columns of a header with a path in place of a parent.
+fn path_columns(fields: &[Cow<'_, str>]) -> Option<PathColumns> {
+    let path = find(fields, &PATH).filter(|_| find(fields, &PARENT).is_none())?;
+    let [label, name] = [&CHILD[..], &["name"]].map(|words| find(fields, words));
+    let label = label.or(name);
+    (fields.len() == 1 || label.is_some()).then_some(PathColumns {
+        label,
+        path,
+        description: find(fields, &DESCRIPTION),
+        width: fields.len(),
+    })
+}
+
+/// What stands in which column.
+#[derive(Clone, Copy)]
+struct Columns {
+    child: usize,
+    parent: usize,
+    name: Option<usize>,
+    description: Option<usize>,
+    /// How many columns there are.
+    width: usize,
+}
+
+impl Columns {
+    /// The columns as a header names them; `None` if this is no header.
+    fn from_header(fields: &[Cow<'_, str>]) -> Option<Self> {
+        let name = find(fields, &["name"]);
+        let child = find(fields, &CHILD);
+        Some(Self {
+            child: child.or(name)?,
+            parent: find(fields, &PARENT)?,
+            name: child.and(name),
+            description: find(fields, &DESCRIPTION),
+            width: fields.len(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -214,11 +216,40 @@ mod tests {
     }
 
     #[test]
+    fn separators_headers_and_line_ends_of_spreadsheets_are_understood() {
+        for text in [
+            "child;parent\ncat;animal\ndog;animal\n",
+            "sep=;\r\nChild;PARENT\r\ncat;animal\r\ndog;animal\r\n",
+            "Label,Category\ncat,animal\ndog,animal\n",
+            "name\tparent\ncat\tanimal\ndog\tanimal\n",
+            "class_name|super-category\ncat|animal\ndog|animal\n",
+            "child,parent\rcat,animal\rdog,animal\r",
+        ] {
+            assert_eq!(edges(text), "animal>cat animal>dog", "{text:?}");
+        }
+    }
+
+    #[test]
     fn quoted_fields_hold_anything() {
         assert_eq!(
             edges("child,parent\n\"a, b\",\"say \"\"hi\"\"\"\r\n\"two\nlines\",c\nd,c\n"),
             "say \"hi\">a, b c>two\nlines c>d"
         );
+    }
+
+    #[test]
+    fn names_and_descriptions_are_read_where_the_header_has_them() {
+        let text = "child,parent,description,name\n\
+                    cat,animal,\"purrs, mostly\",house cat\ncat,pet,,\nanimal,,,Animal\ndog,animal,barks,\n";
+        let graph = read(text).unwrap().taxonomy;
+        let texts = |id: &str| {
+            let node = graph.find(id).unwrap();
+            (graph.own_name(node), graph.description(node))
+        };
+        assert_eq!(texts("cat"), (Some("house cat"), Some("purrs, mostly")));
+        assert_eq!(texts("animal"), (Some("Animal"), None));
+        assert_eq!(texts("dog"), (None, Some("barks")));
+        assert_eq!(texts("pet"), (None, None));
     }
 
     #[test]

@@ -88,8 +88,8 @@ fn synset(
     if let Some(words) = words {
         graph.set_name(class, words.split(',').next().unwrap_or("").trim());
     }
-    if let Some(gloss) = gloss {
-        graph.set_gloss(class, gloss.trim());
+    if let Some(description) = gloss {
+        graph.set_description(class, description.trim());
     }
     if let Some(parent) = around {
         graph.add_edge(parent, class, Some(line));
@@ -144,7 +144,7 @@ mod tests {
         let id = |n: &Node| graph.id(*n);
         assert_eq!(graph.parents(graph.find("n3").unwrap()).iter().map(id).collect::<Vec<_>>(), ["n1", "n2"]);
         assert_eq!(graph.name(1), "animal");
-        assert_eq!(graph.gloss(1), Some("a & b"));
+        assert_eq!(graph.description(1), Some("a & b"));
         assert_eq!(graph.name(graph.find("n3").unwrap()), "pet dog");
     }
 

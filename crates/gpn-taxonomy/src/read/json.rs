@@ -15,7 +15,7 @@ use crate::plain_words::plain_words;
 /// Reads JSON in one of three forms:
 ///
 /// * nested: `{"id": "animal", "name": "Animal", "children": [{"id": "cat"}, "dog"]}`, or a list of such;
-/// * flat: `{"classes": [{"id": "cat", "name": "Cat", "gloss": "...", "parents": ["animal"]}]}`;
+/// * flat: `{"classes": [{"id": "cat", "name": "Cat", "description": "...", "parents": ["animal"]}]}`;
 /// * parents by class: `{"cat": ["animal"], "dog": "animal", "animal": []}`.
 ///
 /// An object without `id` is known by its `name`; fields other than those shown are ignored. A class may occur
@@ -69,8 +69,8 @@ fn add(graph: &mut TaxonomyBuilder, item: Item) -> Option<Node> {
     if let Some(name) = &class.name {
         graph.set_name(node, name);
     }
-    if let Some(gloss) = &class.gloss {
-        graph.set_gloss(node, gloss);
+    if let Some(description) = class.description.as_ref().or(class.gloss.as_ref()) {
+        graph.set_description(node, description);
     }
     for parent in class.parents {
         let parent = graph.add_class(&parent);
@@ -87,6 +87,8 @@ fn add(graph: &mut TaxonomyBuilder, item: Item) -> Option<Node> {
 struct Class {
     id: Option<String>,
     name: Option<String>,
+    description: Option<String>,
+    /// What descriptions were called before.
     gloss: Option<String>,
     #[serde(default)]
     parents: Vec<String>,
@@ -231,6 +233,7 @@ fn document(fields: Vec<(String, Value)>) -> Result<Document, String> {
             match (key.as_str(), value) {
                 ("id", Value::Text(text)) => class.id = Some(text),
                 ("name", Value::Text(text)) => class.name = Some(text),
+                ("description", Value::Text(text)) => class.description = Some(text),
                 ("gloss", Value::Text(text)) => class.gloss = Some(text),
                 ("children", Value::Items(items)) => class.children = items,
                 ("parents", Value::Items(items)) => class.parents = texts(items, "parents")?,
@@ -292,7 +295,7 @@ mod tests {
     fn names_and_glosses_are_read() {
         let graph =
             read(r#"{"classes":[{"id":"a","name":"A","gloss":"first"},{"id":"b"}]}"#).unwrap().taxonomy;
-        assert_eq!((graph.name(0), graph.gloss(0), graph.name(1)), ("A", Some("first"), "b"));
+        assert_eq!((graph.name(0), graph.description(0), graph.name(1)), ("A", Some("first"), "b"));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub fn read_obo(path: &Path) -> Result<Checked, TaxonomyError> {
         match tag {
             "id" => term.id = Some(without_comment(value)),
             "name" => term.name = value.trim(),
-            "def" => term.gloss = definition(value),
+            "def" => term.description = definition(value),
             "is_a" => term.parents.push((without_comment(value), number)),
             "is_obsolete" => term.obsolete = without_comment(value) == "true",
             _ => {}
@@ -63,14 +63,14 @@ struct Term<'a> {
     line: u64,
     id: Option<&'a str>,
     name: &'a str,
-    gloss: &'a str,
+    description: &'a str,
     parents: Vec<(&'a str, u64)>,
     obsolete: bool,
 }
 
 impl Term<'_> {
     fn new(line: u64) -> Self {
-        Self { line, id: None, name: "", gloss: "", parents: Vec::new(), obsolete: false }
+        Self { line, id: None, name: "", description: "", parents: Vec::new(), obsolete: false }
     }
 }
 
@@ -89,7 +89,7 @@ impl Terms<'_> {
         };
         let class = self.graph.add_class(id);
         self.graph.set_name(class, term.name);
-        self.graph.set_gloss(class, term.gloss);
+        self.graph.set_description(class, term.description);
         for (parent, line) in term.parents {
             if parent.is_empty() {
                 return Err(malformed(self.path, Some(line), "is_a names no class"));
@@ -142,7 +142,7 @@ mod tests {
             let edges: Vec<_> = graph.edges().map(|(p, c)| (graph.id(p), graph.id(c))).collect();
             assert_eq!(edges, [("X:1", "X:2"), ("X:4", "X:2")]);
             assert_eq!(graph.len(), 3);
-            assert_eq!((graph.name(0), graph.gloss(0)), ("thing", Some("Any thing.")));
+            assert_eq!((graph.name(0), graph.description(0)), ("thing", Some("Any thing.")));
         }
     }
 

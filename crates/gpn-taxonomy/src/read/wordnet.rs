@@ -31,7 +31,7 @@ pub fn find_wordnet() -> Result<PathBuf, TaxonomyError> {
 ///
 /// A class is a synset; its id is `n` and the eight digits of its offset, as in ImageNet: `n00001740` is
 /// entity. Parents are hypernyms (`@`) and the classes of an instance (`@i`). The name is the first word,
-/// with blanks for underscores; the gloss is kept. O(size of the file).
+/// with blanks for underscores, and the description is the gloss. O(size of the file).
 pub fn read_wordnet(path: &Path) -> Result<Checked, TaxonomyError> {
     let file = if path.is_dir() { path.join("data.noun") } else { path.to_path_buf() };
     // Words and glosses are ASCII in WordNet itself; other editions may hold Latin-1 in a gloss.
@@ -53,7 +53,7 @@ pub fn read_wordnet(path: &Path) -> Result<Checked, TaxonomyError> {
             return Err(fail("the synset is defined a second time"));
         }
         graph.set_name(class, &synset.word.replace('_', " "));
-        graph.set_gloss(class, synset.gloss);
+        graph.set_description(class, synset.gloss);
         for hypernym in synset.hypernyms {
             pointers.push((graph.add_class(&synset_id(hypernym)), class, number));
         }
@@ -152,8 +152,8 @@ mod tests {
         let graph = read(SMALL).unwrap().taxonomy;
         assert_eq!(graph.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
         assert_eq!((graph.id(0), graph.name(1)), ("n00001740", "physical entity"));
-        assert_eq!(graph.gloss(1), Some("an entity"));
-        assert_eq!(graph.gloss(2), Some("a mountain | high"));
+        assert_eq!(graph.description(1), Some("an entity"));
+        assert_eq!(graph.description(2), Some("a mountain | high"));
     }
 
     #[test]

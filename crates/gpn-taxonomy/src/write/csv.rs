@@ -1,7 +1,7 @@
 //! Edges as CSV.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::atomically;
@@ -9,21 +9,24 @@ use crate::error::TaxonomyError;
 use crate::graph::Taxonomy;
 
 /// Writes one line `child,parent` for each edge, in their order, below a header. A class without any edge
-/// has a line with an empty parent. [`read_edges`](crate::read_edges) reads it back; names and glosses are
-/// not kept (see [`write_json`](crate::write_json)).
+/// has a line with an empty parent. [`read_edges`](crate::read_edges) reads it back; names and descriptions
+/// are not kept (see [`write_json`](crate::write_json)).
 pub fn write_csv(graph: &Taxonomy, path: &Path) -> Result<(), TaxonomyError> {
-    atomically(path, |out| {
-        writeln!(out, "child,parent")?;
-        for (parent, child) in graph.edges() {
-            writeln!(out, "{},{}", field(graph.id(child)), field(graph.id(parent)))?;
+    atomically(path, |out| write_csv_to(graph, out))
+}
+
+/// The same to any writer, in many small pieces: wrap a file into a [`BufWriter`](std::io::BufWriter).
+pub fn write_csv_to(graph: &Taxonomy, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "child,parent")?;
+    for (parent, child) in graph.edges() {
+        writeln!(out, "{},{}", field(graph.id(child)), field(graph.id(parent)))?;
+    }
+    for n in graph.nodes() {
+        if graph.adjacent(n).next().is_none() {
+            writeln!(out, "{},", field(graph.id(n)))?;
         }
-        for n in graph.nodes() {
-            if graph.adjacent(n).next().is_none() {
-                writeln!(out, "{},", field(graph.id(n)))?;
-            }
-        }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 /// Quoted where the reader would see more than the text.

@@ -1,6 +1,6 @@
 //! Graphs for Graphviz.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::atomically;
@@ -10,16 +10,19 @@ use crate::graph::Taxonomy;
 /// Writes the graph for Graphviz: nodes known by id and labelled with their names, parents above children.
 /// `dot -Tsvg graph.dot` draws it.
 pub fn write_dot(graph: &Taxonomy, path: &Path) -> Result<(), TaxonomyError> {
-    atomically(path, |out| {
-        writeln!(out, "digraph taxonomy {{\n  node [shape=box];")?;
-        for n in graph.nodes() {
-            writeln!(out, "  {} [label={}];", quoted(graph.id(n)), quoted(graph.name(n)))?;
-        }
-        for (parent, child) in graph.edges() {
-            writeln!(out, "  {} -> {};", quoted(graph.id(parent)), quoted(graph.id(child)))?;
-        }
-        writeln!(out, "}}")
-    })
+    atomically(path, |out| write_dot_to(graph, out))
+}
+
+/// The same into a writer.
+pub fn write_dot_to(graph: &Taxonomy, mut out: impl Write) -> io::Result<()> {
+    writeln!(out, "digraph taxonomy {{\n  node [shape=box];")?;
+    for n in graph.nodes() {
+        writeln!(out, "  {} [label={}];", quoted(graph.id(n)), quoted(graph.name(n)))?;
+    }
+    for (parent, child) in graph.edges() {
+        writeln!(out, "  {} -> {};", quoted(graph.id(parent)), quoted(graph.id(child)))?;
+    }
+    writeln!(out, "}}")
 }
 
 fn quoted(text: &str) -> String {

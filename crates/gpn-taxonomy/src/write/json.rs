@@ -15,12 +15,12 @@ struct Class<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    gloss: Option<&'a str>,
+    description: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parents: Vec<&'a str>,
 }
 
-/// Writes `{"classes": [{"id", "name", "gloss", "parents"}]}`, a line for each class, in their order; what a
+/// Writes `{"classes": [{"id", "name", "description", "parents"}]}`, a line for each class, in their order; what a
 /// class does not have is left out. [`read_json`](crate::read_json) reads it back.
 pub fn write_json(graph: &Taxonomy, path: &Path) -> Result<(), TaxonomyError> {
     atomically(path, |out| {
@@ -30,7 +30,7 @@ pub fn write_json(graph: &Taxonomy, path: &Path) -> Result<(), TaxonomyError> {
             let class = Class {
                 id: graph.id(n),
                 name: graph.own_name(n),
-                gloss: graph.gloss(n),
+                description: graph.description(n),
                 parents: graph.parents(n).iter().map(|&parent: &Node| graph.id(parent)).collect(),
             };
             serde_json::to_writer(&mut *out, &class)?;

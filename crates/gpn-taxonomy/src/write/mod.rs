@@ -10,8 +10,8 @@ use gpn_files::AtomicFile;
 
 use crate::error::TaxonomyError;
 
-pub use csv::write_csv;
-pub use dot::write_dot;
+pub use csv::{write_csv, write_csv_to};
+pub use dot::{write_dot, write_dot_to};
 pub use json::write_json;
 
 /// Writes beside `path` and renames at the end, so that a reader never sees a part of the file.

@@ -1,10 +1,14 @@
 //! Whole episodes against golden vectors: images to gradients.
 
 use gpn_golden::{Array, Case, assert_close, assert_close_relative, npz_cases};
+use gpn_model::methods::EpisodeShape;
 use gpn_model::propagation::Direction;
-use gpn_model::{Adam, Device, InputShape, NamedTensor, PropagationConfig, Weights, save_weights};
+use gpn_model::{
+    Adam, Device, InputShape, Memory, NamedTensor, Neighbourhood, PropagationConfig, Trainable, Weights,
+    save_weights,
+};
 use gpn_taxonomy::{HopSearch, TaxonomyBuilder};
-use gpn_train::{Config, EpisodeShape, Memory, Network, Surroundings};
+use gpn_train::{Config, Network};
 
 #[test]
 fn episode_parity() {
@@ -34,8 +38,7 @@ fn episode_parity() {
         let preset = Config::preset(preset).unwrap();
         let steps = steps.count().min(2);
         let propagation = PropagationConfig { heads, hidden, steps, ..preset.propagation.clone() };
-        let memory =
-            Memory { dim: case.array("memory").shape[1], prototypes: case.values("memory").to_vec() };
+        let memory = Memory::new(case.array("memory").shape[1], case.values("memory").to_vec());
         let classes = case
             .below("state/emb.fc_classifier")
             .next()
@@ -69,12 +72,12 @@ fn episode_parity() {
                 }
             }
         }
-        let surroundings = surroundings_of(case, &nodes, way);
+        let neighbourhood = neighbourhood_of(case, &nodes, way);
         let sorted = |classes: &[u32]| classes.iter().copied().collect::<std::collections::BTreeSet<_>>();
-        assert_eq!(sorted(&surroundings.classes), sorted(&nodes), "{}", what("nodes"));
+        assert_eq!(sorted(&neighbourhood.classes), sorted(&nodes), "{}", what("nodes"));
         if let Some(prototypes) = case.get("prototypes") {
-            assert_eq!(surroundings.classes, nodes, "{}", what("nodes"));
-            let thinned = surroundings.thinned(settings.pathways.spanning_tree, &prototypes.values);
+            assert_eq!(neighbourhood.classes, nodes, "{}", what("nodes"));
+            let thinned = neighbourhood.thinned(settings.pathways.spanning_tree, &prototypes.values);
             for (name, direction) in
                 [("mst_forward", Direction::FromParents), ("mst_backward", Direction::FromChildren)]
             {
@@ -85,7 +88,7 @@ fn episode_parity() {
             }
         }
         let shape = EpisodeShape { rest: 0, way, shot, lambda: case.values("lam")[0] };
-        let result = network.few_shot_gradients(&inputs, shape, Some(&surroundings), &memory).unwrap();
+        let result = network.few_shot_gradients(&inputs, shape, Some(&neighbourhood), &memory).unwrap();
         assert_close(&what("loss"), &[result.loss], case.values("loss"), 1e-4);
         assert_close(&what("acc"), &[100.0 * result.accuracy], case.values("acc"), 1e-3);
         let mut updates = network.embedder.updates();
@@ -164,7 +167,7 @@ fn golden_name(prefix: &str, name: &str) -> String {
 }
 
 /// The task's graph: found on the class graph of the case, or on one of the edges that it gives between nodes.
-fn surroundings_of(case: &Case, nodes: &[u32], way: usize) -> Surroundings {
+fn neighbourhood_of(case: &Case, nodes: &[u32], way: usize) -> Neighbourhood {
     let mut builder = TaxonomyBuilder::new();
     for class in 0..case.array("memory").shape[0] {
         builder.add_class(&class.to_string());
@@ -181,5 +184,5 @@ fn surroundings_of(case: &Case, nodes: &[u32], way: usize) -> Surroundings {
         }
     }
     let graph = builder.build().unwrap().taxonomy;
-    Surroundings::in_training(&graph, &nodes[..way], hops, None, &mut HopSearch::new(&graph))
+    Neighbourhood::in_training(&graph, &nodes[..way], hops, None, &mut HopSearch::new(&graph))
 }

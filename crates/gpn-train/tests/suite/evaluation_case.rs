@@ -7,11 +7,9 @@ use gpn_data::format::element::Element;
 use gpn_data::format::npy::{Npy, RowWriter};
 use gpn_data::task::Task;
 use gpn_golden::{JsonCase, assert_close};
-use gpn_model::{Device, InputShape, NamedTensor, PropagationConfig, Weights, save_weights};
+use gpn_model::{Device, InputShape, Memory, NamedTensor, PropagationConfig, Weights, save_weights};
 use gpn_taxonomy::{Taxonomy, TaxonomyBuilder, contract};
-use gpn_train::{
-    Config, Embeddings, Hierarchy, Memory, Network, PathwayConfig, Trained, evaluate, propagate,
-};
+use gpn_train::{Config, Embeddings, Hierarchy, Network, StopHandle, Trained, evaluate, propagate};
 use serde_json::Value;
 
 /// The class graph of the case; node i is class i.
@@ -31,7 +29,7 @@ fn graph(edges: &[(u32, u32)]) -> Taxonomy {
 fn network(case: &Value, dim: usize, classes: usize, scratch: &std::path::Path) -> Network {
     let propagation: PropagationConfig = serde_json::from_value(case["settings"].clone()).unwrap();
     let mut config = Config { propagation, ..Config::default() };
-    config.model.backbone = "identity".into();
+    config.model.backbone = gpn_model::BackboneKind::Identity;
     let input = InputShape::Embedding { len: dim };
     let mut network = Network::new(&config, input, classes, &Device::cpu()).unwrap();
     let tensors: Vec<(String, Vec<usize>, Vec<f32>)> = network
@@ -56,8 +54,8 @@ pub(crate) fn check(case: &JsonCase) {
     let [dim, training, nearest] =
         ["dim", "training", "nearest"].map(|name| case[name].as_u64().unwrap() as usize);
     let scratch = tempfile::tempdir().unwrap();
-    let mut network = network(case, dim, training, scratch.path());
-    let memory = Memory { dim, prototypes: JsonCase::floats(&case["memory"]) };
+    let network = network(case, dim, training, scratch.path());
+    let memory = Memory::new(dim, JsonCase::floats(&case["memory"]));
     let graph = graph(&JsonCase::pairs(&case["edges"]));
     let training_classes: Vec<u32> = (0..training as u32).collect();
     let data_set = DataSet {
@@ -77,11 +75,12 @@ pub(crate) fn check(case: &JsonCase) {
     assert!(!entries.is_empty(), "{name}: no tasks");
     let tasks: Vec<Task> =
         entries.iter().map(|entry| serde_json::from_value(entry.clone()).unwrap()).collect();
-    let embeddings = Embeddings::of_tasks(&mut network.embedder, &store, &tasks).unwrap();
-    let pathways = PathwayConfig { nearest, ..PathwayConfig::default() };
-    let trained = Trained { method: network.method.as_ref(), memory: &memory, pathways: &pathways };
+    let embeddings = Embeddings::of_tasks(&network.embedder, &store, &tasks, &StopHandle::default()).unwrap();
+    let trained = Trained { method: network.method.as_ref(), memory: &memory, nearest, texts: &[] };
     for (hierarchy, key) in [(Hierarchy::Known, "known"), (Hierarchy::Unknown, "unknown")] {
-        let results = evaluate(trained, &data_set, &embeddings, &tasks, hierarchy, 0.5).unwrap();
+        let results =
+            evaluate(trained, &data_set, &embeddings, &tasks, hierarchy, 0.5, &StopHandle::default())
+                .unwrap();
         for (number, (task, result)) in tasks.iter().zip(results).enumerate() {
             let what = format!("{name} task {number}, hierarchy {key}");
             let expected = &entries[number][key];

@@ -1,9 +1,8 @@
 //! Tests through the public interface, in one binary that links quickly.
 
-mod classifier;
-mod damage;
 mod episode_parity;
 mod evaluation_case;
+mod fixture;
 mod memory;
 mod methods;
 mod resume;

@@ -4,9 +4,9 @@ use gpn_data::benchmark::{Benchmark, Part, Split};
 use gpn_data::loader::View;
 use gpn_data::transform::CropConfig;
 use gpn_model::{BackboneKind, Device, Embedder, InputShape};
-use gpn_train::{Memory, MemoryConfig, MemoryNorm, MemoryView};
+use gpn_train::{MemoryConfig, MemoryNorm, MemoryView, Refresh, StopHandle};
 
-use crate::resume::benchmark;
+use crate::fixture::benchmark;
 
 fn prototypes(benchmark: &Benchmark, config: &MemoryConfig, refresh: u64) -> Vec<f32> {
     let input = InputShape::Image { height: 32, width: 32 };
@@ -16,10 +16,17 @@ fn prototypes(benchmark: &Benchmark, config: &MemoryConfig, refresh: u64) -> Vec
     let samples: Vec<Vec<u32>> =
         rows.iter().map(|&row| benchmark.samples(row, Part::Train).to_vec()).collect();
     let crops = View::Train(CropConfig::default());
-    let mut memory = Memory::default();
-    memory.refresh(&mut embedder, benchmark.store(), &samples, config, &crops, 7, refresh).unwrap();
+    let refresh = Refresh {
+        store: benchmark.store(),
+        samples_of: &samples,
+        config,
+        augmented: &crops,
+        seed: 7,
+        number: refresh,
+    };
+    let memory = refresh.run(&mut embedder, &StopHandle::default()).unwrap();
     assert_eq!(memory.classes(), samples.len());
-    memory.prototypes
+    memory.prototypes().to_vec()
 }
 
 #[test]

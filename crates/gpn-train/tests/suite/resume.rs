@@ -2,49 +2,11 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::OnceLock;
 
-use gpn_data::benchmark::{Benchmark, BuildConfig, build};
-use gpn_data::source::{Source as _, SyntheticSource};
-use gpn_data::synthetic::SyntheticConfig;
 use gpn_model::Device;
-use gpn_train::{Config, TrainedModel, Trainer};
+use gpn_train::{TrainedModel, Trainer};
 
-/// A small benchmark of drawn images, built once.
-pub(crate) fn benchmark() -> Benchmark {
-    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let source = SyntheticSource::new(SyntheticConfig { per_leaf: 60, ..SyntheticConfig::default() });
-        let taxonomy = source.taxonomy().unwrap().unwrap().taxonomy;
-        let mut config = BuildConfig { size: 32, ..BuildConfig::default() };
-        config.assign.per_leaf = 6;
-        build(&source, &taxonomy, "built in", &config, &folder.path().join("data"), &|_, _| {}).unwrap();
-        folder
-    });
-    Benchmark::open(&folder.path().join("data")).unwrap()
-}
-
-pub(crate) fn config() -> Config {
-    let mut config = Config::default();
-    for setting in [
-        "train.episodes=24",
-        "train.checkpoint_every=10",
-        "train.auxiliary_batch=16",
-        "memory.refresh_every=8",
-        "memory.samples=3",
-        "memory.refresh_from=2",
-        "memory.view=training",
-        "train.workers=2",
-        "pathways.halve_lists=true",
-        "validation.tasks=5",
-        "validation.every=12",
-        "task.rest=2",
-    ] {
-        config = config.with_setting(setting).unwrap();
-    }
-    config
-}
+use crate::fixture::{benchmark, config};
 
 /// Trains in `folder`, stopping after each of the given episodes and going on anew; returns the bytes of the last model and of
 /// the best one, with its name.
@@ -57,7 +19,7 @@ fn trained(folder: &Path, stops: &[u64]) -> Vec<u8> {
         let stop_at = |done, _: Option<&gpn_train::Progress>| {
             if done == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        trainer.run(folder, stop_at).unwrap();
+        trainer.run(Some(folder), stop_at).unwrap();
         if trainer.position().episode == trainer.episodes() {
             let path = folder.join("model.safetensors");
             trainer.save_model(&path).unwrap();

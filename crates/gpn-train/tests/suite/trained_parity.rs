@@ -7,9 +7,10 @@ use gpn_data::benchmark::{Benchmark, Preset, Split, build};
 use gpn_data::source;
 use gpn_data::task::{Task, read_tasks};
 use gpn_golden::{data_folder, golden_folder, json_cases};
-use gpn_model::{Device, InputShape, Weights};
+use gpn_model::{Device, InputShape, Memory, Weights};
 use gpn_train::{
-    Config, Embeddings, Estimate, Hierarchy, Memory, Network, PathwayConfig, TaskResult, Trained, evaluate,
+    Config, Embeddings, Estimate, Hierarchy, Network, PathwayConfig, StopHandle, TaskResult, Trained,
+    evaluate,
 };
 
 use crate::evaluation_case;
@@ -25,7 +26,7 @@ fn tiny_bench(data: &Path, out: &Path) -> Option<Benchmark> {
     let taxonomy = gpn_taxonomy::read_wordnet(&wordnet).unwrap().taxonomy;
     let config =
         gpn_data::benchmark::BuildConfig { root_id: Some("root".into()), ..Preset::TinyImagenet.config() };
-    build(source.as_ref(), &taxonomy, "wordnet", &config, out, &|_, _| {}).unwrap();
+    build(source.as_ref(), &taxonomy, "wordnet", &config, out, &()).unwrap();
     Some(Benchmark::open(out).unwrap())
 }
 
@@ -60,7 +61,7 @@ fn check_trained_network(golden: &Path, data: &Path) {
 
     let weights = Weights::read(&network_file).unwrap();
     let memory = weights.iter().find(|tensor| tensor.name == "memory").unwrap();
-    let memory = Memory { dim: memory.shape[1], prototypes: memory.values.to_vec() };
+    let memory = Memory::new(memory.shape[1], memory.values.to_vec());
     let input = InputShape::Image { height: 32, width: 32 };
     let mut network = Network::new(&Config::default(), input, memory.classes(), &Device::cpu()).unwrap();
     weights.load(&mut network.embedder).unwrap();
@@ -84,7 +85,7 @@ fn check_trained_network(golden: &Path, data: &Path) {
         let split = if setting.starts_with("close") { Split::Close } else { Split::Far };
         let expected = accuracies(&file);
         let tasks = read_tasks(&task_file).unwrap();
-        let got = evaluated(&mut network, &memory, &benchmark, split, &tasks);
+        let got = evaluated(&network, &memory, &benchmark, split, &tasks);
         let queries: usize = tasks[0].query.iter().map(Vec::len).sum();
         for (column, name) in ["base", "gpn_plus", "gpn", "gpn_plus_lambda05"].iter().enumerate() {
             let [ours, theirs] =
@@ -108,18 +109,19 @@ fn check_trained_network(golden: &Path, data: &Path) {
 
 /// Accuracies of each task: base, GPN+, GPN, GPN+ with lambda 0.5.
 fn evaluated(
-    network: &mut Network,
+    network: &Network,
     memory: &Memory,
     benchmark: &Benchmark,
     split: Split,
     tasks: &[Task],
 ) -> Vec<[f64; 4]> {
-    let pathways = PathwayConfig::default();
-    let embeddings = Embeddings::of_tasks(&mut network.embedder, benchmark.store(), tasks).unwrap();
+    let stop = StopHandle::default();
+    let embeddings = Embeddings::of_tasks(&network.embedder, benchmark.store(), tasks, &stop).unwrap();
     let data_set = benchmark.data_set(split);
-    let trained = Trained { method: network.method.as_ref(), memory, pathways: &pathways };
+    let nearest = PathwayConfig::default().nearest;
+    let trained = Trained { method: network.method.as_ref(), memory, nearest, texts: &[] };
     let run = |hierarchy| -> Vec<TaskResult> {
-        evaluate(trained, &data_set, &embeddings, tasks, hierarchy, 0.5).unwrap()
+        evaluate(trained, &data_set, &embeddings, tasks, hierarchy, 0.5, &stop).unwrap()
     };
     let (known, unknown) = (run(Hierarchy::Known), run(Hierarchy::Unknown));
     known.iter().zip(unknown).map(|(k, u)| [k.base, k.method, u.method, k.mixed]).collect()

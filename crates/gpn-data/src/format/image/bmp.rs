@@ -1,6 +1,6 @@
 //! BMP: palettes, 16 to 32 bits with or without masks, and run lengths; headers of OS/2 1 and of Windows 3 to 98.
 
-use super::{Decoded, OTHER_PIXELS, check_size};
+use super::{Decoded, MAX_PIXELS, OTHER_PIXELS, check_size};
 
 const FILE_HEADER: usize = 14;
 /// The largest width and height that are believed.
@@ -103,7 +103,7 @@ impl Header {
 /// Decodes a file.
 pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, String> {
     let Header { width, height, downwards, bits, coding, start } = Header::parse(bytes)?;
-    check_size(width as u64, height as u64, bytes.len(), OTHER_PIXELS)?;
+    check_size(width as u64, height as u64, bytes.len(), OTHER_PIXELS, MAX_PIXELS)?;
     let data = bytes.get(start..).ok_or(CUT_SHORT)?;
     // Rows are filled up to whole words of four bytes.
     let stride = (bits * width).div_ceil(32) * 4;

@@ -2,7 +2,7 @@
 
 use gif::{ColorOutput, DecodeOptions};
 
-use super::{Decoded, OTHER_PIXELS, check_size};
+use super::{Decoded, MAX_PIXELS, OTHER_PIXELS, check_size};
 
 /// Decodes the first frame of a file; what it leaves free of the screen is black.
 pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, String> {
@@ -10,11 +10,11 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, String> {
     options.set_color_output(ColorOutput::RGBA);
     let mut reader = options.read_info(bytes).map_err(|e| e.to_string())?;
     let (width, height) = (usize::from(reader.width()), usize::from(reader.height()));
-    check_size(width as u64, height as u64, bytes.len(), OTHER_PIXELS)?;
+    check_size(width as u64, height as u64, bytes.len(), OTHER_PIXELS, MAX_PIXELS)?;
     let frame = reader.next_frame_info().map_err(|e| e.to_string())?.ok_or("it has no frame")?;
     let [left, top, frame_width, frame_height] =
         [frame.left, frame.top, frame.width, frame.height].map(usize::from);
-    check_size(frame_width as u64, frame_height as u64, bytes.len(), OTHER_PIXELS)?;
+    check_size(frame_width as u64, frame_height as u64, bytes.len(), OTHER_PIXELS, MAX_PIXELS)?;
     let mut colours = vec![0; reader.buffer_size()];
     reader.read_into_buffer(&mut colours).map_err(|e| e.to_string())?;
     let (colours, _) = colours.as_chunks::<4>();

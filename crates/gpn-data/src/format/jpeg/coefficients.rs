@@ -8,9 +8,11 @@ use super::idct::{Block, Inverse};
 
 /// More scans than any encoder writes. Each passes over the whole image: many in a small file would take forever.
 const MAX_SCANS: usize = 100;
+/// Most blocks of all components: 820 MB of coefficients, four components of 100 megapixels.
+const MAX_BLOCKS: usize = 6_400_000;
 /// Where libjpeg smooths blocks whose first coefficients are not known to the last bit, which is not done here.
 const SMOOTHED: usize = 10;
-/// For a coefficient of which no scan has told anything.
+/// For a coefficient that no scan has coded yet.
 const UNKNOWN: u32 = u32::MAX;
 
 /// The coefficients of a component.
@@ -31,9 +33,13 @@ struct Grid {
 }
 
 /// The planes of all components; `None` if anything in the data is not as it should be, or not complete.
-pub(super) fn decode(mut header: Header<'_>) -> Option<Vec<Plane>> {
+pub(super) fn decode(mut header: Header<'_>, by: usize) -> Option<Vec<Plane>> {
     let unit = header.unit();
     let units = (header.width.div_ceil(8 * unit.0), header.height.div_ceil(8 * unit.1));
+    let blocks: usize = header.components.iter().map(|part| part.blocks.0 * part.blocks.1).sum();
+    if units.0 * units.1 * blocks > MAX_BLOCKS {
+        return None;
+    }
     let mut grids: Vec<Grid> =
         header.components.iter().map(|component| Grid::new(&header, component, unit, units)).collect();
     for _ in 0..MAX_SCANS {
@@ -47,7 +53,7 @@ pub(super) fn decode(mut header: Header<'_>) -> Option<Vec<Plane>> {
             return None;
         }
         if !header.next_scan()? {
-            let planes = grids.into_iter().map(|grid| grid.transform(&header));
+            let planes = grids.into_iter().map(|grid| grid.transform(&header, by));
             return planes.collect();
         }
     }
@@ -88,13 +94,13 @@ impl Grid {
     }
 
     /// All values; `None` where libjpeg would have to guess.
-    fn transform(self, header: &Header<'_>) -> Option<Plane> {
+    fn transform(self, header: &Header<'_>, by: usize) -> Option<Plane> {
         if self.known[..SMOOTHED].iter().any(|&known| known != 0) {
             return None;
         }
         let quantisation = self.quantisation?;
-        let mut plane = Plane::new(header, self.spread, self.padded);
-        let inverse = Inverse::detect();
+        let (mut plane, by) = Plane::new(header, self.spread, self.padded, by);
+        let (inverse, side) = (Inverse::detect(by), 8 / by);
         for (index, coefficients) in self.values.iter().enumerate() {
             let (x, y) = (index % self.padded.0, index / self.padded.0);
             let mut block = Block::default();
@@ -102,7 +108,7 @@ impl Grid {
                 block.0[usize::from(place) & 63] = i32::from(value) * step;
             }
             let stride = plane.stride;
-            inverse.block(&block, &mut plane.values[y * 8 * stride + x * 8..], stride);
+            inverse.block(&block, &mut plane.values[y * side * stride + x * side..], stride);
         }
         Some(plane)
     }

@@ -127,7 +127,7 @@ impl<'a> Bits<'a> {
         self.held -= count;
     }
 
-    /// The next symbol; at least 31 - 16 bits are held afterwards, for the value that follows it.
+    /// The next symbol. At least 16 bits stay in the window, enough for the value that follows it.
     #[inline]
     pub(super) fn symbol(&mut self, table: &Table) -> Option<u8> {
         if self.held < 32 {

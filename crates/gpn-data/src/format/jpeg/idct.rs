@@ -20,16 +20,30 @@ impl Default for Block {
 #[derive(Clone, Copy)]
 pub(super) struct Inverse {
     wide: bool,
+    /// Sides of the squares whose mean is one value: 1, 2, 4 or 8.
+    by: usize,
 }
 
 impl Inverse {
-    pub(super) fn detect() -> Self {
-        Self { wide: super::colour::has_avx2() }
+    /// A transform that makes one value of each square of `by` values.
+    pub(super) fn detect(by: usize) -> Self {
+        Self { wide: super::colour::has_avx2(), by }
     }
 
-    /// Writes the 8x8 values of a block to `out`, whose rows are `stride` apart.
+    /// Writes the values of a block to `out`, whose rows are `stride` apart: 8x8, or fewer where it reduces.
     #[inline]
     pub(super) fn block(self, block: &Block, out: &mut [u8], stride: usize) {
+        if self.by == 1 {
+            self.whole(block, out, stride);
+        } else {
+            let mut values = [0; 64];
+            self.whole(block, &mut values, 8);
+            means(&values, self.by, out, stride);
+        }
+    }
+
+    #[inline]
+    fn whole(self, block: &Block, out: &mut [u8], stride: usize) {
         #[cfg(target_arch = "x86_64")]
         if self.wide {
             // SAFETY: the machine has AVX2.
@@ -38,14 +52,28 @@ impl Inverse {
         }
         transform(block, out, stride);
     }
+
+    /// As [`Inverse::block`] for a block whose first coefficient is the only one.
+    #[inline]
+    pub(super) fn flat_block(self, first: i32, out: &mut [u8], stride: usize) {
+        let value = (((first + 4) >> 3) + 128).clamp(0, 255) as u8;
+        let side = 8 / self.by;
+        for row in out.chunks_mut(stride).take(side) {
+            row[..side].fill(value);
+        }
+    }
 }
 
-/// As [`Inverse::block`] for a block whose first coefficient is the only one.
-#[inline]
-pub(super) fn flat_block(first: i32, out: &mut [u8], stride: usize) {
-    let value = (((first + 4) >> 3) + 128).clamp(0, 255) as u8;
-    for row in out.chunks_mut(stride).take(8) {
-        row[..8].fill(value);
+/// The mean of each square of `by` of 8x8 values.
+fn means(values: &[u8; 64], by: usize, out: &mut [u8], stride: usize) {
+    let side = 8 / by;
+    let count = (by * by) as u32;
+    for (row, values) in out.chunks_mut(stride).zip(values.chunks_exact(8 * by)) {
+        for (column, mean) in row[..side].iter_mut().enumerate() {
+            let square = values.chunks_exact(8).flat_map(|line| &line[column * by..][..by]);
+            let sum: u32 = square.map(|&value| u32::from(value)).sum();
+            *mean = ((sum + count / 2) / count) as u8;
+        }
     }
 }
 
@@ -130,8 +158,8 @@ mod tests {
             let mut block = Block::default();
             block.0[0] = first;
             let (mut flat, mut whole) = ([0; 64], [1; 64]);
-            flat_block(first, &mut flat, 8);
-            Inverse::detect().block(&block, &mut whole, 8);
+            Inverse::detect(1).flat_block(first, &mut flat, 8);
+            Inverse::detect(1).block(&block, &mut whole, 8);
             assert_eq!(flat, whole);
         }
     }
@@ -149,13 +177,36 @@ mod tests {
                 *value = random(200 / (1 + at as i32));
             }
             let [mut wide, mut narrow] = [[0; 64]; 2];
-            Inverse::detect().block(&block, &mut wide, 8);
-            Inverse { wide: false }.block(&block, &mut narrow, 8);
+            Inverse::detect(1).block(&block, &mut wide, 8);
+            Inverse { wide: false, by: 1 }.block(&block, &mut narrow, 8);
             assert_eq!(wide, narrow);
             for (at, &value) in wide.iter().enumerate() {
                 let exact = (cosine_sum(&block, at / 8, at % 8) + 128.0).clamp(0.0, 255.0);
                 assert!((f64::from(value) - exact).abs() < 1.0, "{value} for {exact}");
             }
+        }
+    }
+
+    #[test]
+    fn reduced_blocks_are_means_of_squares() {
+        let mut block = Block::default();
+        for (at, value) in block.0.iter_mut().enumerate() {
+            *value = (at as i32 * 37 % 101 - 50) * 4 / (1 + at as i32 / 8);
+        }
+        let mut whole = [0; 64];
+        Inverse::detect(1).block(&block, &mut whole, 8);
+        for by in [2, 4, 8] {
+            let side = 8 / by;
+            let mut reduced = vec![0; 10 * side];
+            Inverse::detect(by).block(&block, &mut reduced, 10);
+            for (y, x) in (0..side).flat_map(|y| (0..side).map(move |x| (y, x))) {
+                let square = (0..by * by).map(|at| whole[(y * by + at / by) * 8 + x * by + at % by]);
+                let mean = square.map(f64::from).sum::<f64>() / (by * by) as f64;
+                assert!((f64::from(reduced[y * 10 + x]) - mean).abs() <= 0.5, "{by}: {y}, {x}");
+            }
+            let mut flat = vec![0; 10 * side];
+            Inverse::detect(by).flat_block(77, &mut flat, 10);
+            assert!(flat.chunks(10).all(|row| row[..side] == vec![138; side]), "{flat:?}");
         }
     }
 

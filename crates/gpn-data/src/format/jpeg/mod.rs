@@ -30,15 +30,19 @@ pub(super) struct Decoded<'a> {
     pub(super) exif: Option<&'a [u8]>,
 }
 
-/// Decodes a file, if it is of the kind treated here, without fault, and `accept(width, height)` allows its size.
-pub(super) fn decode(bytes: &[u8], accept: impl FnOnce(usize, usize) -> bool) -> Option<Decoded<'_>> {
+/// Decodes a file, if it is of the kind treated here, without fault, and `reduction(width, height)` allows its size: that
+/// says by how much both are divided, 1, 2, 4 or 8. Then every pixel is the mean of a square.
+pub(super) fn decode(
+    bytes: &[u8],
+    reduction: impl FnOnce(usize, usize) -> Option<usize>,
+) -> Option<Decoded<'_>> {
     let header = Header::parse(bytes)?;
     let (width, height, exif) = (header.width, header.height, header.exif);
-    if !accept(width, height) {
-        return None;
-    }
+    let by = reduction(width, height)?;
     let colour = header.colour;
-    let planes = if header.is_one_scan() { scan::decode(&header)? } else { coefficients::decode(header)? };
+    let planes =
+        if header.is_one_scan() { scan::decode(&header, by)? } else { coefficients::decode(header, by)? };
+    let (width, height) = (width.div_ceil(by), height.div_ceil(by));
     let pixels = colour::rgb(&planes, colour, width, height);
     Some(Decoded { width, height, pixels, exif })
 }
@@ -56,16 +60,22 @@ struct Plane {
 }
 
 impl Plane {
-    /// A plane of so many blocks across and down.
-    fn new(header: &Header<'_>, spread: (usize, usize), blocks: (usize, usize)) -> Self {
-        let stride = blocks.0 * 8;
-        Self {
-            values: vec![0; stride * blocks.1 * 8],
-            stride,
-            width: header.width.div_ceil(spread.0),
-            height: header.height.div_ceil(spread.1),
-            spread,
+    /// A plane of so many blocks across and down for an image whose sides are divided by `by`, and by how much its own are.
+    fn new(
+        header: &Header<'_>,
+        mut spread: (usize, usize),
+        blocks: (usize, usize),
+        mut by: usize,
+    ) -> (Self, usize) {
+        let (width, height) = (header.width.div_ceil(spread.0 * by), header.height.div_ceil(spread.1 * by));
+        // What is halved already is reduced by half as much, and then nothing is lost by widening it again.
+        if spread.0 == spread.1 && by.is_multiple_of(spread.0) {
+            by /= spread.0;
+            spread = (1, 1);
         }
+        let side = 8 / by;
+        let stride = blocks.0 * side;
+        (Self { values: vec![0; stride * blocks.1 * side], stride, width, height, spread }, by)
     }
 
     /// A row of the image's columns; beyond the last row stands the last row again.

@@ -3,7 +3,7 @@
 use super::Plane;
 use super::header::{Component, Header, ZIGZAG};
 use super::huffman::{Bits, Table};
-use super::idct::{Block, Inverse, flat_block};
+use super::idct::{Block, Inverse};
 
 /// A component with its tables and the plane it fills.
 struct Channel<'a> {
@@ -14,18 +14,20 @@ struct Channel<'a> {
     previous: i32,
     blocks: (usize, usize),
     plane: Plane,
+    inverse: Inverse,
+    /// Values across and down that a block gives.
+    side: usize,
 }
 
 /// The planes of all components; `None` if anything in the data is not as it should be.
-pub(super) fn decode(header: &Header<'_>) -> Option<Vec<Plane>> {
+pub(super) fn decode(header: &Header<'_>, by: usize) -> Option<Vec<Plane>> {
     let unit = header.unit();
     let units = (header.width.div_ceil(8 * unit.0), header.height.div_ceil(8 * unit.1));
     let mut channels = header
         .components
         .iter()
-        .map(|component| Channel::new(header, component, unit, units))
+        .map(|component| Channel::new(header, component, unit, units, by))
         .collect::<Option<Vec<_>>>()?;
-    let inverse = Inverse::detect();
     let mut bits = Bits::new(header.data);
     let mut block = Block::default();
     for index in 0..units.0 * units.1 {
@@ -38,13 +40,14 @@ pub(super) fn decode(header: &Header<'_>) -> Option<Vec<Plane>> {
         let (column, row) = (index % units.0, index / units.0);
         for channel in &mut channels {
             let (across, down) = channel.blocks;
+            let (inverse, side) = (channel.inverse, channel.side);
             for y in row * down..(row + 1) * down {
                 for x in column * across..(column + 1) * across {
                     let stride = channel.plane.stride;
                     let single = channel.read(&mut bits, &mut block)?;
-                    let out = &mut channel.plane.values[y * 8 * stride + x * 8..];
+                    let out = &mut channel.plane.values[y * side * stride + x * side..];
                     if single {
-                        flat_block(block.0[0], out, stride);
+                        inverse.flat_block(block.0[0], out, stride);
                     } else {
                         inverse.block(&block, out, stride);
                         block = Block::default();
@@ -62,16 +65,20 @@ impl<'a> Channel<'a> {
         component: &Component,
         unit: (usize, usize),
         units: (usize, usize),
+        by: usize,
     ) -> Option<Self> {
         let blocks = component.blocks;
         let spread = (unit.0 / blocks.0, unit.1 / blocks.1);
+        let (plane, by) = Plane::new(header, spread, (units.0 * blocks.0, units.1 * blocks.1), by);
         Some(Self {
             quantisation: header.quantisation(component)?,
             dc: header.dc(component)?,
             ac: header.ac(component)?,
             previous: 0,
             blocks,
-            plane: Plane::new(header, spread, (units.0 * blocks.0, units.1 * blocks.1)),
+            plane,
+            inverse: Inverse::detect(by),
+            side: 8 / by,
         })
     }
 

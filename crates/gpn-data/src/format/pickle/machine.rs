@@ -300,7 +300,7 @@ impl<'a> Machine<'a> {
         self.push(Value::Int(number))
     }
 
-    /// INT and LONG of protocol 0; INT `00` and `01` are the truth values.
+    /// INT and LONG of protocol 0; INT `00` and `01` are the booleans.
     fn push_decimal(&mut self) -> Result<(), DataError> {
         let value = match self.line()? {
             "00" => Value::Bool(false),

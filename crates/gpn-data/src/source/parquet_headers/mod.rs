@@ -1,9 +1,9 @@
 //! The headers of a Parquet file, stepped over before the parquet crate reads them.
 //!
-//! They are Thrift structures, and the parquet crate believes them. A list of two billion truth values in a field that it
-//! does not know takes no room at all, and keeps it busy for seconds; a field that it does know is read as what it should
-//! be, whatever the header says that it is. So here every field must be of its kind ([`layout`]), no list is longer than
-//! the bytes that are left, and what Parquet does not have (lists of truth values, maps) is refused.
+//! They are Thrift structures, and the parquet crate trusts them. A list of two billion booleans in an unknown field takes
+//! no bytes in the file and keeps the crate busy for seconds; a known field is read as the type it should have, even if
+//! the header states another. So every field is checked for its type here ([`layout`]), a list may not be longer than the
+//! bytes that are left, and types that Parquet does not use (lists of booleans, maps) are refused.
 
 mod layout;
 
@@ -98,7 +98,7 @@ impl Thrift<'_> {
             };
             let known = fields.iter().find(|(number, _)| *number == field).map(|(_, kind)| kind);
             match (kind, known) {
-                // A truth value is told by the type alone.
+                // The type of the field holds the value of a boolean.
                 (1 | 2, None | Some(Kind::Bool)) => {}
                 (4..=6, Some(Kind::Int)) if field == PAGE_SIZE => page_size = Some(self.signed()?),
                 (kind, known) => self.value(kind, known, depth)?,
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn lists_that_take_no_room_are_refused() {
-        // Field 15: a list of 2^31 - 1 truth values, texts, or structures.
+        // Field 15: a list of 2^31 - 1 booleans, texts, or structures.
         for kind in [1, 2, 8, 12] {
             let list = [0xf9, 0xf0 | kind, 0xff, 0xff, 0xff, 0xff, 0x07, 0];
             assert_eq!(check_metadata(&metadata(&list)), Err(DAMAGED.into()), "{kind}");

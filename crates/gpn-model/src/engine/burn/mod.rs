@@ -28,7 +28,7 @@ use crate::tensors::{TensorInfo, TensorList, tensor_info};
 const EMBED_BATCH: usize = 128;
 
 /// A burn module that embeds samples.
-pub(super) trait Backbone: Module {
+pub(super) trait Backbone: Module + Sync {
     /// Embeds `samples: [n, channels, height, width]` into `[n, embedding]`.
     fn forward(&mut self, samples: Tensor<4>, pass: Pass) -> Tensor<2>;
 }
@@ -38,7 +38,7 @@ pub(super) trait Backbone: Module {
 pub(super) struct Pass {
     /// Which statistics batch norm uses.
     pub(super) mode: Mode,
-    /// Whether values are rounded as PyTorch rounds them, on burn's `flex` back end alone: slower.
+    /// Whether values are rounded as PyTorch rounds them. Slower, and only for burn's `flex` back end.
     pub(super) exact: bool,
 }
 
@@ -67,7 +67,7 @@ struct BurnEngine<M> {
     /// Without autodiff.
     device: Device,
     rounding: &'static str,
-    /// Samples in the largest batch that is rounded as PyTorch rounds it; only the CPU can.
+    /// Samples in the largest batch that is rounded as PyTorch rounds it; 0 on devices, which cannot do that.
     exact_batch: usize,
     /// Embeddings of the last forward pass, which hold its graph.
     embeddings: Option<Tensor<2>>,
@@ -75,7 +75,7 @@ struct BurnEngine<M> {
 
 impl<M: Backbone> BurnEngine<M> {
     fn new(module: M, input: InputShape, device: &crate::device::Device) -> Self {
-        // On the processor burn rounds as the instruction set of its own choice does.
+        // On the processor burn chooses the instruction set itself, and rounding depends on it.
         let rounding = if device.kind() == DeviceKind::Cpu { "burn" } else { device.kind().name() };
         let device = device.burn().clone();
         let mut engine = Self { module, input, device, rounding, exact_batch: 0, embeddings: None };
@@ -83,11 +83,10 @@ impl<M: Backbone> BurnEngine<M> {
         engine
     }
 
-    /// Gives the module the values of parameters and buffers.
-    fn load(&mut self, parameters: &TensorList, buffers: &TensorList) {
+    /// The module with the values of parameters and buffers.
+    fn loaded(&self, parameters: &TensorList, buffers: &TensorList) -> M {
         let device = self.device.clone().autodiff();
-        self.module =
-            self.module.clone().map(&mut Load { path: Path::default(), parameters, buffers, device });
+        self.module.clone().map(&mut Load { path: Path::default(), parameters, buffers, device })
     }
 
     fn samples(&self, samples: &[f32], n: usize, device: &Device) -> Tensor<4> {
@@ -128,7 +127,7 @@ impl<M: Backbone> Engine for BurnEngine<M> {
         samples: &[f32],
         n: usize,
     ) -> Result<Vec<f32>> {
-        self.load(parameters, buffers);
+        self.module = self.loaded(parameters, buffers);
         let samples = self.samples(samples, n, &self.device.clone().autodiff());
         let embeddings = self.module.forward(samples, Pass { mode, exact: n <= self.exact_batch });
         let mut read = Read::of_buffers(embeddings.clone().inner());
@@ -161,14 +160,13 @@ impl<M: Backbone> Engine for BurnEngine<M> {
     }
 
     fn embed(
-        &mut self,
+        &self,
         parameters: &TensorList,
         buffers: &TensorList,
         samples: &[f32],
         n: usize,
     ) -> Result<Vec<f32>> {
-        self.load(parameters, buffers);
-        let mut module = self.module.valid();
+        let mut module = self.loaded(parameters, buffers).valid();
         let mut embeddings = Vec::new();
         let pass = Pass { mode: Mode::Eval, exact: false };
         for batch in samples.chunks(EMBED_BATCH * (samples.len() / n.max(1)).max(1)) {

@@ -1,0 +1,349 @@
+//! The space in which prototypes are made and distances taken.
+
+use serde::{Deserialize, Serialize};
+
+use super::StateTensor;
+use super::check::{finite, rows_of};
+use super::scatter::Scatter;
+use super::whitening::whitening;
+use crate::error::{ModelError, Result};
+use crate::matmul::x_wt;
+use gpn_kernels::linear::Product;
+
+/// Which metric to fit. The default is the raw one: embeddings as they are.
+///
+/// The steps are taken in the order of the fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MetricConfig {
+    /// Subtract the mean of the training classes. Default: false.
+    pub centre: bool,
+    /// Scale each embedding to length 1. Default: false.
+    pub unit: bool,
+    /// Whiten by the covariance within training classes, shrunk by this share (0 to 1) towards a multiple of the identity, and
+    /// turn the space so that its dimensions are those along which classes differ. Default: none.
+    pub whiten: Option<f64>,
+}
+
+impl MetricConfig {
+    /// Embeddings as they are.
+    pub const RAW: Self = Self { centre: false, unit: false, whiten: None };
+    /// Without the mean of the training classes.
+    pub const CENTRED: Self = Self { centre: true, unit: false, whiten: None };
+    /// Centred, then of length 1.
+    pub const UNIT: Self = Self { centre: true, unit: true, whiten: None };
+
+    /// Centred and whitened with this shrinkage.
+    pub const fn whitened(shrinkage: f64) -> Self {
+        Self { centre: true, unit: false, whiten: Some(shrinkage) }
+    }
+
+    /// Centred, of length 1, then whitened with this shrinkage.
+    pub const fn unit_whitened(shrinkage: f64) -> Self {
+        Self { centre: true, unit: true, whiten: Some(shrinkage) }
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.whiten {
+            Some(share) if !(0.0..=1.0).contains(&share) => Err(ModelError::OutOfRange {
+                what: "shrinkage of the whitening",
+                range: "0 to 1",
+                value: share,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A fitted metric: a map of embeddings `[n, dim]` to `[n, dim]`, in which Euclidean distances are taken.
+///
+/// ```
+/// use gpn_model::prior::{Metric, MetricConfig};
+///
+/// // Two training classes; the first direction scatters ten times as much as the second.
+/// let classes = [[0.0, 0.0, 10.0, 1.0], [0.0, 5.0, 10.0, 6.0]];
+/// let metric = Metric::fit(MetricConfig::whitened(0.0), 2, classes.iter().map(|rows| &rows[..]))?;
+/// let rows = metric.apply(&[0.0, 0.0, 10.0, 1.0])?;
+/// assert_eq!(rows.len(), 4);
+/// # Ok::<(), gpn_model::ModelError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    config: MetricConfig,
+    dim: usize,
+    /// What is subtracted, `[dim]`; empty where nothing is.
+    centre: Vec<f32>,
+    /// `[dim, dim]`, column = direction of the result; empty where nothing is whitened.
+    whiten: Vec<f32>,
+}
+
+impl Metric {
+    /// The metric of embeddings as they are, which needs no fit.
+    pub fn raw(dim: usize) -> Self {
+        Self { config: MetricConfig::RAW, dim, centre: Vec::new(), whiten: Vec::new() }
+    }
+
+    /// Fits a metric to the samples of training classes, `[n, dim]` for each class. The iterator is walked through once for
+    /// the mean and once for the covariance, as the metric needs.
+    ///
+    /// O(samples * dim^2 + dim^3) where it whitens, O(samples * dim) else; memory O(dim^2). The result depends on the order
+    /// of classes and samples, but neither on the number of threads nor on the processor.
+    pub fn fit<'a, C>(config: MetricConfig, dim: usize, classes: C) -> Result<Self>
+    where
+        C: Iterator<Item = &'a [f32]> + Clone,
+    {
+        config.check()?;
+        if dim == 0 {
+            return Err(ModelError::Zero { what: "length of embeddings" });
+        }
+        let mut metric = Self { config, dim, centre: Vec::new(), whiten: Vec::new() };
+        if config.centre {
+            metric.centre = mean_of_means(dim, classes.clone())?;
+        }
+        if let Some(shrinkage) = config.whiten {
+            let mut scatter = Scatter::new(dim);
+            for rows in classes {
+                scatter.add_class(&metric.before_whitening(rows)?);
+            }
+            metric.whiten = whitening(&scatter.finish()?, shrinkage)?;
+        }
+        Ok(metric)
+    }
+
+    /// Which metric this is.
+    pub fn config(&self) -> MetricConfig {
+        self.config
+    }
+
+    /// Length of embeddings, before and after.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Takes embeddings `[n, dim]` into the metric's space, `[n, dim]`. O(n * dim), O(n * dim^2) where it whitens.
+    pub fn apply(&self, rows: &[f32]) -> Result<Vec<f32>> {
+        let rows = self.before_whitening(rows)?;
+        if self.whiten.is_empty() {
+            return Ok(rows);
+        }
+        let (dim, mut after) = (self.dim, vec![0.0; rows.len()]);
+        Product { a: &rows, a_row: dim, a_step: 1, b: &self.whiten, steps: dim, columns: dim }
+            .run(&mut after);
+        Ok(after)
+    }
+
+    /// The gradient with respect to `rows: [n, dim]`, for the gradient `grad: [n, dim]` of `apply(rows)`.
+    pub fn backward(&self, rows: &[f32], grad: &[f32]) -> Result<Vec<f32>> {
+        rows_of("embeddings", rows, self.dim)?;
+        if grad.len() != rows.len() {
+            let expected = format!("as many as embeddings have, {}", rows.len());
+            return Err(ModelError::WrongLength { what: "gradient", expected, got: grad.len() });
+        }
+        let mut grad =
+            if self.whiten.is_empty() { grad.to_vec() } else { x_wt(grad, &self.whiten, self.dim, self.dim) };
+        if self.config.unit {
+            let centred = self.centred(rows);
+            for (row, grad) in centred.chunks_exact(self.dim).zip(grad.chunks_exact_mut(self.dim)) {
+                let length = length(row);
+                let along = row.iter().zip(&*grad).map(|(&x, &g)| f64::from(x) * f64::from(g)).sum::<f64>();
+                for (&x, g) in row.iter().zip(grad) {
+                    let unit = f64::from(x) / length;
+                    *g = ((f64::from(*g) - unit * (along / length)) / length) as f32;
+                }
+            }
+        }
+        Ok(grad)
+    }
+
+    /// Names, shapes and values of the fitted state, for a weight file.
+    pub fn to_tensors(&self) -> Vec<StateTensor> {
+        let mut tensors = Vec::new();
+        if !self.centre.is_empty() {
+            tensors.push(("metric.centre", vec![self.dim], self.centre.clone()));
+        }
+        if !self.whiten.is_empty() {
+            tensors.push(("metric.whiten", vec![self.dim, self.dim], self.whiten.clone()));
+        }
+        tensors
+    }
+
+    /// The metric whose [`to_tensors`](Self::to_tensors) these are; `tensor` gives the values of a name.
+    pub fn from_tensors<'a>(
+        config: MetricConfig,
+        dim: usize,
+        mut tensor: impl FnMut(&str) -> Option<&'a [f32]>,
+    ) -> Result<Self> {
+        config.check()?;
+        let mut read = |wanted: bool, name: &'static str, len: usize| {
+            if !wanted {
+                return Ok(Vec::new());
+            }
+            let values = tensor(name).unwrap_or_default();
+            if values.len() != len || len == 0 {
+                let expected = format!("{len}, at least one");
+                return Err(ModelError::WrongLength { what: name, expected, got: values.len() });
+            }
+            finite(name, values)?;
+            Ok(values.to_vec())
+        };
+        let centre = read(config.centre, "metric.centre", dim)?;
+        let whiten = read(config.whiten.is_some(), "metric.whiten", dim * dim)?;
+        Ok(Self { config, dim, centre, whiten })
+    }
+
+    fn before_whitening(&self, rows: &[f32]) -> Result<Vec<f32>> {
+        rows_of("embeddings", rows, self.dim)?;
+        let mut rows = self.centred(rows);
+        if self.config.unit {
+            for row in rows.chunks_exact_mut(self.dim) {
+                let length = length(row);
+                for x in row {
+                    *x = (f64::from(*x) / length) as f32;
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn centred(&self, rows: &[f32]) -> Vec<f32> {
+        let mut rows = rows.to_vec();
+        if !self.centre.is_empty() {
+            for row in rows.chunks_exact_mut(self.dim) {
+                row.iter_mut().zip(&self.centre).for_each(|(x, c)| *x -= c);
+            }
+        }
+        rows
+    }
+}
+
+/// Length of a vector, at least a number above zero: the zero vector stays where it is.
+fn length(row: &[f32]) -> f64 {
+    row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt().max(1e-12)
+}
+
+/// The mean of the class means; classes without samples do not count.
+fn mean_of_means<'a>(dim: usize, classes: impl Iterator<Item = &'a [f32]>) -> Result<Vec<f32>> {
+    let (mut total, mut mean, mut count) = (vec![0.0; dim], vec![0.0; dim], 0_usize);
+    for rows in classes {
+        let n = rows_of("embeddings of a class", rows, dim)?;
+        if n == 0 {
+            continue;
+        }
+        finite("embeddings of a class", rows)?;
+        mean.fill(0.0);
+        for row in rows.chunks_exact(dim) {
+            mean.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
+        }
+        total.iter_mut().zip(&mean).for_each(|(total, sum)| *total += sum / n as f64);
+        count += 1;
+    }
+    if count == 0 {
+        return Err(ModelError::Zero { what: "number of training classes with samples" });
+    }
+    Ok(total.iter().map(|total| (total / count as f64) as f32).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prior::sample::noise;
+
+    fn classes(dim: usize) -> Vec<Vec<f32>> {
+        // Some directions scatter more than others.
+        let mut values = noise(3);
+        (0..7)
+            .map(|class| {
+                let row = |_| -> Vec<f32> {
+                    (0..dim).map(|d| values() * (1 + d % 3) as f32 + ((class * d) % 5) as f32).collect()
+                };
+                (0..6 + class).flat_map(row).collect()
+            })
+            .collect()
+    }
+
+    fn fitted(config: MetricConfig, dim: usize) -> (Metric, Vec<Vec<f32>>) {
+        let classes = classes(dim);
+        (Metric::fit(config, dim, classes.iter().map(|rows| &rows[..])).unwrap(), classes)
+    }
+
+    #[test]
+    fn whitening_makes_the_identity_within_and_a_diagonal_between() {
+        let dim = 5;
+        let (metric, classes) = fitted(MetricConfig::whitened(0.0), dim);
+        let mut scatter = Scatter::new(dim);
+        for rows in &classes {
+            scatter.add_class(&metric.apply(rows).unwrap());
+        }
+        let after = scatter.finish().unwrap();
+        let between = after.between();
+        let mut last = f64::INFINITY;
+        for i in 0..dim {
+            for j in 0..dim {
+                let expected = f64::from(u8::from(i == j));
+                assert!((after.within[i * dim + j] - expected).abs() < 1e-4, "{i} {j}");
+                assert!(i == j || between[i * dim + j].abs() < 1e-4, "{i} {j}");
+            }
+            assert!(between[i * dim + i] <= last + 1e-4);
+            last = between[i * dim + i];
+        }
+    }
+
+    #[test]
+    fn full_shrinkage_only_scales() {
+        let (metric, classes) = fitted(MetricConfig::whitened(1.0), 4);
+        let rows = &classes[0][..12];
+        let after = metric.apply(rows).unwrap();
+        let distance = |rows: &[f32], a: usize, b: usize| {
+            (0..4).map(|d| (rows[a * 4 + d] - rows[b * 4 + d]).powi(2)).sum::<f32>()
+        };
+        let ratio = distance(&after, 0, 1) / distance(rows, 0, 1);
+        assert!((distance(&after, 0, 2) / distance(rows, 0, 2) / ratio - 1.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_metric_comes_back_from_its_tensors() {
+        for config in [MetricConfig::RAW, MetricConfig::UNIT, MetricConfig::unit_whitened(0.5)] {
+            let (metric, classes) = fitted(config, 5);
+            let tensors = metric.to_tensors();
+            let find =
+                |name: &str| tensors.iter().find(|tensor| tensor.0 == name).map(|tensor| &tensor.2[..]);
+            assert_eq!(Metric::from_tensors(config, 5, find).unwrap(), metric);
+            assert_eq!(metric.apply(&classes[0]).unwrap().len(), classes[0].len());
+        }
+        let wanted = Metric::from_tensors(MetricConfig::UNIT, 5, |_| None);
+        assert!(wanted.unwrap_err().to_string().contains("metric.centre"));
+    }
+
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        for config in [MetricConfig::CENTRED, MetricConfig::UNIT, MetricConfig::unit_whitened(0.3)] {
+            let (metric, classes) = fitted(config, 5);
+            let rows = &classes[2][..10];
+            let grad: Vec<f32> = (0..10).map(|i| (i as f32 - 4.0) / 5.0).collect();
+            let loss = |rows: &[f32]| -> f64 {
+                let after = metric.apply(rows).unwrap();
+                after.iter().zip(&grad).map(|(&x, &g)| f64::from(x) * f64::from(g)).sum()
+            };
+            let got = metric.backward(rows, &grad).unwrap();
+            for i in 0..10 {
+                let moved = |by: f32| {
+                    let mut rows = rows.to_vec();
+                    rows[i] += by;
+                    loss(&rows)
+                };
+                let expected = (moved(0.01) - moved(-0.01)) / 0.02;
+                assert!((f64::from(got[i]) - expected).abs() < 2e-3, "{config:?} {i}: {} {expected}", got[i]);
+            }
+        }
+    }
+
+    #[test]
+    fn bad_samples_are_refused() {
+        let fit = |config, rows: &[f32]| Metric::fit(config, 2, std::iter::once(rows));
+        assert!(fit(MetricConfig::whitened(1.5), &[0.0; 4]).is_err());
+        assert!(fit(MetricConfig::CENTRED, &[0.0; 3]).is_err());
+        assert!(fit(MetricConfig::CENTRED, &[0.0, f32::NAN]).is_err());
+        assert!(fit(MetricConfig::CENTRED, &[]).is_err());
+        assert!(matches!(fit(MetricConfig::whitened(0.5), &[0.0, 1.0]), Err(ModelError::NoScatter)));
+    }
+}

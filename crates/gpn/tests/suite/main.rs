@@ -1,0 +1,13 @@
+//! Tests through the public interface, in one binary that links quickly.
+
+mod classifier;
+mod damage;
+mod embed;
+mod fit;
+#[path = "../../../gpn-train/tests/suite/fixture.rs"]
+mod fixture;
+mod journey;
+mod json;
+mod measure;
+mod own_method;
+mod prior;
