@@ -44,7 +44,7 @@ pub(crate) struct RenameArguments {
 }
 
 pub(crate) fn forget(arguments: &ChangeArguments) -> anyhow::Result<()> {
-    arguments.carry_out("forgotten", |classifier, class| classifier.forget(class))
+    arguments.carry_out("forgotten", gpn::Classifier::forget)
 }
 
 pub(crate) fn move_class(arguments: &MoveArguments) -> anyhow::Result<()> {

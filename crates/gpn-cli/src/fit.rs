@@ -1,5 +1,6 @@
 //! `gpn fit`.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -104,8 +105,8 @@ fn text(report: &FitReport) -> String {
         table.row(["this model".into(), percent(accuracy)]);
         table.row(["nearest mean".into(), percent(nearest)]);
         table.row(["always the largest class".into(), percent(majority)]);
-        text += &format!("\n{table}");
-        text += &format!("measured on {} samples, none of which its fit had seen\n", report.measured);
+        let _ = write!(text, "\n{table}");
+        let _ = writeln!(text, "measured on {} samples, none of which its fit had seen", report.measured);
     } else {
         text += "nothing could be measured: no class has two samples\n";
     }
@@ -116,12 +117,14 @@ fn text(report: &FitReport) -> String {
             let shot = format!("{} {samples}", row.shot);
             table.row([shot, percent(row.new), percent(row.known), percent(row.all)]);
         }
-        text += &format!("\n{table}");
+        let _ = write!(text, "\n{table}");
         text += "measured by hiding a third of the classes; all classes are answers\n";
     }
     if let Some(auroc) = report.unknown_auroc {
-        text +=
-            &format!("samples of no class are told from others with an area under the curve of {auroc:.3}\n");
+        let _ = writeln!(
+            text,
+            "samples of no class are told from others with an area under the curve of {auroc:.3}"
+        );
     }
     text
 }

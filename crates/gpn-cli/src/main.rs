@@ -96,7 +96,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Embed(arguments) => embed::run(&arguments),
         Command::Classes(arguments) => classes::run(&arguments),
-        Command::Serve(arguments) => serve::run(*arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "gpn", &mut script);

@@ -21,6 +21,7 @@ const HELP: &str = "Without --among, --below or --taught, every training class a
 file that cannot be read is named and the rest goes on; the exit code is then 1.";
 
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that a user types")]
 #[command(group = ArgGroup::new("candidates"), after_help = HELP)]
 pub(crate) struct PredictArguments {
     /// The model file, or its run directory.

@@ -91,8 +91,8 @@ pub(crate) struct ServeArguments {
     device: String,
 }
 
-pub(crate) fn run(arguments: ServeArguments) -> anyhow::Result<()> {
-    let settings = settings(&arguments)?;
+pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
+    let settings = settings(arguments)?;
     if let Some(file) = &arguments.export {
         return Ok(gpn_server::export(&settings, file)?);
     }

@@ -1,5 +1,6 @@
 //! `gpn test`.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -90,8 +91,9 @@ fn text(result: &TestResult) -> String {
     table.row(["calibration error".into(), percent(result.calibration_error)]);
     let mut text = format!("{} samples, {} answered rightly\n\n{table}", result.samples, result.right);
     if let Some(height) = result.hierarchy.mistake_height {
-        text += &format!(
-            "a mistake is {height:.2} levels high on average (the top of the classes is {} high)\n",
+        let _ = writeln!(
+            text,
+            "a mistake is {height:.2} levels high on average (the top of the classes is {} high)",
             result.hierarchy.height
         );
     }
@@ -100,7 +102,7 @@ fn text(result: &TestResult) -> String {
         for row in result.confusion.iter().take(5) {
             table.row([row.truth.clone(), row.answer.clone(), row.count.to_string()]);
         }
-        text += &format!("\n{table}");
+        let _ = write!(text, "\n{table}");
     }
     text
 }

@@ -8,7 +8,10 @@ use std::time::Instant;
 
 use gpn_encode::{EmbeddingCache, Encoded, EncoderConfig, ImageEncoder, Runtime, TextEncoder};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// What ends the program; threads pass it on.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [encoder, samples, threads, library @ ..] = arguments.as_slice() else {
         return Err("give ENCODER SAMPLES THREADS [LIBRARY]".into());
@@ -46,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn report(
     opening: std::time::Duration,
     encode: impl Fn() -> gpn_encode::Result<Encoded>,
-) -> Result<(), Box<dyn std::error::Error>> {
+) -> Result<(), Failure> {
     let started = Instant::now();
     let first = encode()?;
     let encoding = started.elapsed();

@@ -206,7 +206,8 @@ mod tests {
         assert_eq!((found.size, found.layout, found.shorter_side), (224, Layout::Nchw, 256));
         assert_eq!((found.mean, found.std), (IMAGENET_MEAN, IMAGENET_STD));
         let bytes = EncoderConfig { range: Some(ValueRange::Byte), ..EncoderConfig::default() };
-        assert_eq!(checked(&bytes, [None; 4]).unwrap().mean, IMAGENET_MEAN.map(|value| value * 255.0));
+        let of_bytes = IMAGENET_MEAN.map(|value| (value * 255.0).to_bits());
+        assert_eq!(checked(&bytes, [None; 4]).unwrap().mean.map(f32::to_bits), of_bytes);
     }
 
     #[test]

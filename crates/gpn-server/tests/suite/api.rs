@@ -1,5 +1,7 @@
 //! Every endpoint, as a client meets it.
 
+use std::fmt::Write as _;
+
 use gpn::{Among, IfTaught, NewClass, Parents, PredictRequest, Sample, Watch};
 use serde_json::{Value, json};
 
@@ -7,7 +9,10 @@ use crate::client::{delete, get, post_form, post_json, request};
 use crate::fixture::{classifier, folder, image, settings, start, untaught};
 
 fn percent(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    text.bytes().fold(String::new(), |mut escaped, byte| {
+        let _ = write!(escaped, "%{byte:02X}");
+        escaped
+    })
 }
 
 #[test]
@@ -161,7 +166,10 @@ fn embeddings_teach_like_images() {
         .iter()
         .map(|class| class["distance"].as_f64().unwrap())
         .collect();
-    assert!(distances.len() == 3 && distances.windows(2).all(|pair| pair[0] == pair[1]), "{distances:?}");
+    assert!(
+        distances.len() == 3 && distances.windows(2).all(|pair| pair[0].to_bits() == pair[1].to_bits()),
+        "{distances:?}"
+    );
 
     request(at, "POST", "/api/predict", &[("Content-Type", "application/octet-stream")], &raw[1..])
         .problem(400);

@@ -1,5 +1,6 @@
 //! A small HTTP client that sends exactly what it is told to.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub(crate) fn raw(address: SocketAddr, bytes: &[u8], patience: Duration) -> Opti
     // The server may answer and close before everything is sent.
     let _ = stream.write_all(bytes);
     let mut received = Vec::new();
-    let mut buffer = [0; 65536];
+    let mut buffer = [0; 8192];
     loop {
         match stream.read(&mut buffer) {
             Ok(0) | Err(_) => break,
@@ -88,10 +89,10 @@ pub(crate) fn request(
     let mut head =
         format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
     if headers.iter().all(|(name, _)| !name.eq_ignore_ascii_case("host")) {
-        head += &format!("Host: {address}\r\n");
+        let _ = write!(head, "Host: {address}\r\n");
     }
     for (name, value) in headers {
-        head += &format!("{name}: {value}\r\n");
+        let _ = write!(head, "{name}: {value}\r\n");
     }
     let bytes = [head.as_bytes(), b"\r\n", body].concat();
     raw(address, &bytes, Duration::from_secs(30)).unwrap_or_else(|| panic!("no answer to {method} {path}"))

@@ -180,9 +180,9 @@ fn whatever_is_done_a_restart_gives_the_same_model() {
         };
         assert!(status == 200 || (400..500).contains(&status), "round {round}: {status}");
         if status == 200 {
-            done += 1
+            done += 1;
         } else {
-            refused += 1
+            refused += 1;
         }
         if round % 4 == 3 {
             let before = export(running);

@@ -72,7 +72,10 @@ fn json_and_binary_tensors_answer_alike() {
     let best = &expected[0].as_ref().unwrap().classes[0];
     assert_eq!(output(&answer, "class_id")["data"], json!([best.id]));
     let column = classes.iter().position(|class| *class == best.id).unwrap();
-    assert_eq!(probabilities[column].as_f64().unwrap() as f32, best.probability as f32);
+    assert_eq!(
+        (probabilities[column].as_f64().unwrap() as f32).to_bits(),
+        (best.probability as f32).to_bits()
+    );
 
     // The same as bytes: pixels, a file, and the embedding.
     let embedding: Vec<f32> = output(&answer, "embedding")["data"]

@@ -205,7 +205,7 @@ mod tests {
             let fold = chosen.fold(part);
             assert!(fold.train.iter().all(|class| !class.is_empty()));
             assert_eq!(fold.train.iter().map(Vec::len).sum::<usize>() + fold.rows.len(), 10);
-            assert!(fold.queries.iter().zip(&fold.rows).all(|(&x, &row)| x == row as f32));
+            assert!(fold.queries.iter().zip(&fold.rows).all(|(&x, &row)| x as u32 == row));
             asked.extend(fold.rows);
         }
         asked.sort_unstable();
