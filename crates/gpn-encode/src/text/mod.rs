@@ -82,6 +82,7 @@ impl TextEncoder {
                 .map_err(|reason| {
                     EncodeError::damaged(&tokenizer_path, format!("it is no tokenizer: {reason}"))
                 })?;
+        tokenizer.with_padding(None);
         let truncated = tokenizer.get_truncation().map(|truncation| truncation.max_length);
         let max_tokens =
             config.max_tokens.or(files.max_tokens).or(truncated).or(files.positions).unwrap_or(512);
@@ -93,7 +94,6 @@ impl TextEncoder {
             let reason = format!("is {max_tokens}; it must be between {} and {MAX_TOKENS}", marks + 1);
             return Err(wrong("max_tokens", reason));
         }
-        tokenizer.with_padding(None);
         let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
         tokenizer
             .with_truncation(Some(truncation))

@@ -1,7 +1,9 @@
-//! How the classes of a fitted catalogue are told apart: one linear rule for each, probabilities, and "none of these".
+//! How the classes of a fitted catalogue are told apart: by prototypes, by borders between classes with many samples, with
+//! probabilities, and "none of these".
 
 use gpn_kernels::linear::Product;
 use gpn_taxonomy::Node;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::StateTensor;
@@ -30,7 +32,7 @@ impl UnknownScore {
 /// How a fitted catalogue answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// Rules of the classes with many samples; the others go by their posterior.
+    /// Borders between the classes with many samples.
     pub borders: Option<Borders>,
     /// What scores are multiplied with before the softmax.
     pub scale: f32,
@@ -125,11 +127,9 @@ impl Rule {
         }
     }
 
-    /// The rule of a class with borders, `[rank]` widened to `dim`.
-    pub fn of_border((weights, bias): (&[f32], f32), dim: usize) -> Self {
-        let mut wide = weights.to_vec();
-        wide.resize(dim, 0.0);
-        Self { weights: wide, bias }
+    /// The rule of a class with borders, over the first `rank` values.
+    pub fn of_border((weights, bias): (&[f32], f32)) -> Self {
+        Self { weights: weights.to_vec(), bias }
     }
 
     /// This rule, moved as the rule of a prototype moves from `before` to `after`.
@@ -143,53 +143,117 @@ impl Rule {
     }
 }
 
-/// The rules of all answers, ready for many samples at once.
+/// How a class is told from others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassRule {
+    /// By its prototype, from all others.
+    pub prototype: Rule,
+    /// By its borders, from the other classes that have borders.
+    pub border: Option<Rule>,
+}
+
+/// Rules of the same length, ready for many samples at once.
 #[derive(Clone, Debug)]
-pub struct Scorer {
-    dim: usize,
-    answers: usize,
-    /// `[dim, answers]`
+struct Rules {
+    /// Values of a sample that are looked at.
+    len: usize,
+    /// `[len, rules]`
     turned: Vec<f32>,
     bias: Vec<f32>,
 }
 
-impl Scorer {
-    /// For rules over `dim` values.
-    pub fn new(dim: usize, rules: &[Rule]) -> Self {
-        let answers = rules.len();
-        let mut turned = vec![0.0; dim * answers];
-        for (answer, rule) in rules.iter().enumerate() {
+impl Rules {
+    fn new(len: usize, rules: &[&Rule]) -> Self {
+        let mut turned = vec![0.0; len * rules.len()];
+        for (at, rule) in rules.iter().enumerate() {
             for (d, &weight) in rule.weights.iter().enumerate() {
-                turned[d * answers + answer] = weight;
+                turned[d * rules.len() + at] = weight;
             }
         }
-        Self { dim, answers, turned, bias: rules.iter().map(|rule| rule.bias).collect() }
+        Self { len, turned, bias: rules.iter().map(|rule| rule.bias).collect() }
+    }
+
+    /// Scores of samples of `dim` values, `[n, dim]` to `[n, rules]`.
+    fn scores(&self, rows: &[f32], dim: usize) -> Vec<f32> {
+        let columns = self.bias.len();
+        let mut scores = vec![0.0; rows.len() / dim * columns];
+        Product { a: rows, a_row: dim, a_step: 1, b: &self.turned, steps: self.len, columns }
+            .run(&mut scores);
+        for row in scores.chunks_exact_mut(columns.max(1)) {
+            row.iter_mut().zip(&self.bias).for_each(|(score, bias)| *score += bias);
+        }
+        scores
+    }
+}
+
+/// The rules of all answers, ready for many samples at once.
+///
+/// Prototypes say how likely a sample is of each class. What they give to the classes with borders together is divided among these
+/// by their borders: these were fitted to each other alone, and say nothing of the other classes.
+#[derive(Clone, Debug)]
+pub struct Scorer {
+    dim: usize,
+    prototypes: Rules,
+    borders: Rules,
+    /// The answers that have borders, ascending.
+    bordering: Vec<usize>,
+}
+
+impl Scorer {
+    /// For samples of `dim` values; borders look at the first values, each at as many.
+    pub fn new(dim: usize, rules: &[ClassRule]) -> Self {
+        let prototypes: Vec<&Rule> = rules.iter().map(|rule| &rule.prototype).collect();
+        let borders: Vec<&Rule> = rules.iter().filter_map(|rule| rule.border.as_ref()).collect();
+        let rank = borders.first().map_or(0, |border| border.weights.len());
+        Self {
+            dim,
+            prototypes: Rules::new(dim, &prototypes),
+            borders: Rules::new(rank, &borders),
+            bordering: (0..rules.len()).filter(|&answer| rules[answer].border.is_some()).collect(),
+        }
     }
 
     /// Number of answers.
     pub fn answers(&self) -> usize {
-        self.answers
+        self.prototypes.bias.len()
     }
 
-    /// Half the weights of each rule divided by `temperature`, `[answers, dim]`: prototypes, where rules are those of prototypes.
+    /// The prototypes, `[answers, dim]`: half the weights of their rules divided by `temperature`.
     pub fn prototypes(&self, temperature: f32) -> Vec<f32> {
-        let of = |answer: usize| {
-            (0..self.dim).map(move |d| self.turned[d * self.answers + answer] / (2.0 * temperature))
-        };
-        (0..self.answers).flat_map(of).collect()
+        let (answers, turned) = (self.answers(), &self.prototypes.turned);
+        let of =
+            |answer: usize| (0..self.dim).map(move |d| turned[d * answers + answer] / (2.0 * temperature));
+        (0..answers).flat_map(of).collect()
     }
 
     /// The scores of samples in the space of the metric, `[n, dim]` to `[n, answers]`. The scores of a sample do not depend on
     /// the others. O(n * dim * answers).
     pub fn scores(&self, rows: &[f32]) -> Vec<f32> {
-        let mut scores = vec![0.0; rows.len() / self.dim * self.answers];
-        let (dim, columns) = (self.dim, self.answers);
-        Product { a: rows, a_row: dim, a_step: 1, b: &self.turned, steps: dim, columns }.run(&mut scores);
-        for row in scores.chunks_exact_mut(self.answers.max(1)) {
-            row.iter_mut().zip(&self.bias).for_each(|(score, bias)| *score += bias);
+        let mut scores = self.prototypes.scores(rows, self.dim);
+        if self.bordering.len() > 1 {
+            let borders = self.borders.scores(rows, self.dim);
+            scores
+                .par_chunks_exact_mut(self.answers())
+                .zip(borders.par_chunks_exact(self.bordering.len()))
+                .for_each(|(scores, borders)| divide(scores, &self.bordering, borders));
         }
         scores
     }
+}
+
+/// Divides what the scores give to the `bordering` answers together as their `borders` say.
+fn divide(scores: &mut [f32], bordering: &[usize], borders: &[f32]) {
+    let together = log_sum(bordering.iter().map(|&answer| scores[answer]));
+    let of_borders = log_sum(borders.iter().copied());
+    for (&answer, &border) in bordering.iter().zip(borders) {
+        scores[answer] = (together + f64::from(border) - of_borders) as f32;
+    }
+}
+
+/// The logarithm of the sum of exponentials.
+fn log_sum(scores: impl Iterator<Item = f32> + Clone) -> f64 {
+    let highest = f64::from(scores.clone().fold(f32::NEG_INFINITY, f32::max));
+    highest + libm::log(scores.map(|score| libm::exp(f64::from(score) - highest)).sum())
 }
 
 /// Softmax of scores times `scale`, and the logarithm of the sum before it is divided.
@@ -260,6 +324,10 @@ pub fn best_scale(scores: &[f32], answers: usize, right: &[u32]) -> f32 {
 mod tests {
     use super::*;
 
+    fn alone(prototype: Rule) -> ClassRule {
+        ClassRule { prototype, border: None }
+    }
+
     #[test]
     fn the_rule_of_a_posterior_ranks_as_distances_do() {
         let posterior = |x: f32, y: f32, v: f32| Posterior {
@@ -269,7 +337,7 @@ mod tests {
             shots: 1,
         };
         let all = [posterior(0.0, 1.0, 0.0), posterior(2.0, 0.5, 0.3), posterior(-1.0, -1.0, 0.1)];
-        let rules: Vec<Rule> = all.iter().map(|p| Rule::of_posterior(p, 0.8, 0.5)).collect();
+        let rules: Vec<ClassRule> = all.iter().map(|p| alone(Rule::of_posterior(p, 0.8, 0.5))).collect();
         let scores = Scorer::new(2, &rules).scores(&[0.4, 0.2, 1.0, 1.0]);
         for (row, query) in scores.chunks_exact(3).zip([[0.4_f32, 0.2], [1.0, 1.0]]) {
             let shared = 0.8 * (query[0] * query[0] + query[1] * query[1]);
@@ -284,15 +352,39 @@ mod tests {
 
     #[test]
     fn a_sample_scores_the_same_alone_and_among_others() {
-        let rule = |seed: usize| Rule {
-            weights: (0..37).map(|d| ((d * 31 + seed * 7) % 19) as f32 / 9.0 - 1.0).collect(),
-            bias: seed as f32,
+        let rule = |seed: usize, len: usize| Rule {
+            weights: (0..len).map(|d| ((d * 31 + seed * 7) % 19) as f32 / 9.0 - 1.0).collect(),
+            bias: seed as f32 / 9.0,
         };
-        let scorer = Scorer::new(37, &(0..21).map(rule).collect::<Vec<_>>());
+        let of_class = |class: usize| ClassRule {
+            prototype: rule(class, 37),
+            border: (class % 3 != 1).then(|| rule(class + 5, 11)),
+        };
+        let scorer = Scorer::new(37, &(0..21).map(of_class).collect::<Vec<_>>());
         let rows: Vec<f32> = (0..37 * 90).map(|i| ((i * 13) % 29) as f32 / 14.0 - 1.0).collect();
         let together = scorer.scores(&rows);
         let alone: Vec<f32> = rows.chunks_exact(37).flat_map(|row| scorer.scores(row)).collect();
         assert!(together == alone);
+    }
+
+    #[test]
+    fn borders_divide_what_prototypes_give_to_their_classes() {
+        let rule = |weight: f32, bias: f32| Rule { weights: vec![weight], bias };
+        let of_class = |prototype, border| ClassRule { prototype, border };
+        let rules = [
+            of_class(rule(1.0, 0.3), Some(rule(-4.0, 0.0))),
+            of_class(rule(0.5, 0.0), None),
+            of_class(rule(-1.0, 0.1), Some(rule(2.0, 1.0))),
+        ];
+        let by_prototypes: Vec<ClassRule> = rules.iter().map(|rule| alone(rule.prototype.clone())).collect();
+        let before = Scorer::new(1, &by_prototypes).scores(&[0.7]);
+        let after = Scorer::new(1, &rules).scores(&[0.7]);
+        assert_eq!(before[1].to_bits(), after[1].to_bits());
+        let (before, _) = probabilities(&before, 1.0);
+        let (after, _) = probabilities(&after, 1.0);
+        assert!((before[0] + before[2] - after[0] - after[2]).abs() < 1e-6);
+        // The borders say 2 * 0.7 + 1 against -4 * 0.7.
+        assert!((f64::from(after[2] / after[0]) - libm::exp(2.4 + 2.8)).abs() < 1e-2, "{after:?}");
     }
 
     #[test]
@@ -312,8 +404,7 @@ mod tests {
 
     #[test]
     fn probabilities_add_up_and_strange_samples_score_higher() {
-        let rules =
-            [Rule { weights: vec![2.0, 0.0], bias: -1.0 }, Rule { weights: vec![-2.0, 0.0], bias: -1.0 }];
+        let rules = [[2.0, 0.0], [-2.0, 0.0]].map(|w| alone(Rule { weights: w.to_vec(), bias: -1.0 }));
         let scorer = Scorer::new(2, &rules);
         for kind in UnknownScore::ALL {
             let strangeness = |row: [f32; 2]| unknown_score(kind, &row, &scorer.scores(&row), 1.0, 1.0);

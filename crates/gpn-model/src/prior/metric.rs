@@ -23,24 +23,31 @@ pub struct MetricConfig {
     /// Whiten by the covariance within training classes, shrunk by this share (0 to 1) towards a multiple of the identity, and
     /// turn the space so that its dimensions are those along which classes differ. Default: none.
     pub whiten: Option<f64>,
+    /// Scale each embedding to length 1 at last: nearest is then the largest cosine in the whitened space. Default: false.
+    pub unit_at_last: bool,
 }
 
 impl MetricConfig {
     /// Embeddings as they are.
-    pub const RAW: Self = Self { centre: false, unit: false, whiten: None };
+    pub const RAW: Self = Self { centre: false, unit: false, whiten: None, unit_at_last: false };
     /// Without the mean of the training classes.
-    pub const CENTRED: Self = Self { centre: true, unit: false, whiten: None };
+    pub const CENTRED: Self = Self { centre: true, ..Self::RAW };
     /// Centred, then of length 1.
-    pub const UNIT: Self = Self { centre: true, unit: true, whiten: None };
+    pub const UNIT: Self = Self { unit: true, ..Self::CENTRED };
 
     /// Centred and whitened with this shrinkage.
     pub const fn whitened(shrinkage: f64) -> Self {
-        Self { centre: true, unit: false, whiten: Some(shrinkage) }
+        Self { whiten: Some(shrinkage), ..Self::CENTRED }
     }
 
     /// Centred, of length 1, then whitened with this shrinkage.
     pub const fn unit_whitened(shrinkage: f64) -> Self {
-        Self { centre: true, unit: true, whiten: Some(shrinkage) }
+        Self { whiten: Some(shrinkage), ..Self::UNIT }
+    }
+
+    /// The same, then of length 1 again.
+    pub const fn whitened_cosine(shrinkage: f64) -> Self {
+        Self { unit_at_last: true, ..Self::unit_whitened(shrinkage) }
     }
 
     fn check(&self) -> Result<()> {
@@ -122,14 +129,11 @@ impl Metric {
 
     /// Takes embeddings `[n, dim]` into the metric's space, `[n, dim]`. O(n * dim), O(n * dim^2) where it whitens.
     pub fn apply(&self, rows: &[f32]) -> Result<Vec<f32>> {
-        let rows = self.before_whitening(rows)?;
-        if self.whiten.is_empty() {
-            return Ok(rows);
+        let mut rows = self.whitened(self.before_whitening(rows)?);
+        if self.config.unit_at_last {
+            to_unit_length(&mut rows, self.dim);
         }
-        let (dim, mut after) = (self.dim, vec![0.0; rows.len()]);
-        Product { a: &rows, a_row: dim, a_step: 1, b: &self.whiten, steps: dim, columns: dim }
-            .run(&mut after);
-        Ok(after)
+        Ok(rows)
     }
 
     /// The gradient with respect to `rows: [n, dim]`, for the gradient `grad: [n, dim]` of `apply(rows)`.
@@ -139,18 +143,15 @@ impl Metric {
             let expected = format!("as many as embeddings have, {}", rows.len());
             return Err(ModelError::WrongLength { what: "gradient", expected, got: grad.len() });
         }
-        let mut grad =
-            if self.whiten.is_empty() { grad.to_vec() } else { x_wt(grad, &self.whiten, self.dim, self.dim) };
+        let mut grad = grad.to_vec();
+        if self.config.unit_at_last {
+            through_unit_length(&self.whitened(self.before_whitening(rows)?), &mut grad, self.dim);
+        }
+        if !self.whiten.is_empty() {
+            grad = x_wt(&grad, &self.whiten, self.dim, self.dim);
+        }
         if self.config.unit {
-            let centred = self.centred(rows);
-            for (row, grad) in centred.chunks_exact(self.dim).zip(grad.chunks_exact_mut(self.dim)) {
-                let length = length(row);
-                let along = row.iter().zip(&*grad).map(|(&x, &g)| f64::from(x) * f64::from(g)).sum::<f64>();
-                for (&x, g) in row.iter().zip(grad) {
-                    let unit = f64::from(x) / length;
-                    *g = ((f64::from(*g) - unit * (along / length)) / length) as f32;
-                }
-            }
+            through_unit_length(&self.centred(rows), &mut grad, self.dim);
         }
         Ok(grad)
     }
@@ -195,14 +196,20 @@ impl Metric {
         rows_of("embeddings", rows, self.dim)?;
         let mut rows = self.centred(rows);
         if self.config.unit {
-            for row in rows.chunks_exact_mut(self.dim) {
-                let length = length(row);
-                for x in row {
-                    *x = (f64::from(*x) / length) as f32;
-                }
-            }
+            to_unit_length(&mut rows, self.dim);
         }
         Ok(rows)
+    }
+
+    /// Rows as [`before_whitening`](Self::before_whitening) leaves them, whitened.
+    fn whitened(&self, rows: Vec<f32>) -> Vec<f32> {
+        if self.whiten.is_empty() {
+            return rows;
+        }
+        let (dim, mut after) = (self.dim, vec![0.0; rows.len()]);
+        Product { a: &rows, a_row: dim, a_step: 1, b: &self.whiten, steps: dim, columns: dim }
+            .run(&mut after);
+        after
     }
 
     fn centred(&self, rows: &[f32]) -> Vec<f32> {
@@ -219,6 +226,27 @@ impl Metric {
 /// Length of a vector, at least a number above zero: the zero vector stays where it is.
 fn length(row: &[f32]) -> f64 {
     row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt().max(1e-12)
+}
+
+fn to_unit_length(rows: &mut [f32], dim: usize) {
+    for row in rows.chunks_exact_mut(dim) {
+        let length = length(row);
+        for x in row {
+            *x = (f64::from(*x) / length) as f32;
+        }
+    }
+}
+
+/// Turns the gradient of rows of length 1 into that of the `rows` before they were scaled.
+fn through_unit_length(rows: &[f32], grad: &mut [f32], dim: usize) {
+    for (row, grad) in rows.chunks_exact(dim).zip(grad.chunks_exact_mut(dim)) {
+        let length = length(row);
+        let along = row.iter().zip(&*grad).map(|(&x, &g)| f64::from(x) * f64::from(g)).sum::<f64>();
+        for (&x, g) in row.iter().zip(grad) {
+            let unit = f64::from(x) / length;
+            *g = ((f64::from(*g) - unit * (along / length)) / length) as f32;
+        }
+    }
 }
 
 /// The mean of the class means; classes without samples do not count.
@@ -302,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_metric_comes_back_from_its_tensors() {
-        for config in [MetricConfig::RAW, MetricConfig::UNIT, MetricConfig::unit_whitened(0.5)] {
+        for config in [MetricConfig::RAW, MetricConfig::UNIT, MetricConfig::whitened_cosine(0.5)] {
             let (metric, classes) = fitted(config, 5);
             let tensors = metric.to_tensors();
             let find =
@@ -316,7 +344,8 @@ mod tests {
 
     #[test]
     fn gradients_are_those_of_finite_differences() {
-        for config in [MetricConfig::CENTRED, MetricConfig::UNIT, MetricConfig::unit_whitened(0.3)] {
+        let whitened = [MetricConfig::unit_whitened(0.3), MetricConfig::whitened_cosine(0.3)];
+        for config in [MetricConfig::CENTRED, MetricConfig::UNIT].into_iter().chain(whitened) {
             let (metric, classes) = fitted(config, 5);
             let rows = &classes[2][..10];
             let grad: Vec<f32> = (0..10).map(|i| (i as f32 - 4.0) / 5.0).collect();

@@ -39,7 +39,9 @@ mod text;
 mod whitening;
 
 pub use borders::Borders;
-pub use decision::{Decision, Rule, Scorer, UnknownScore, best_scale, probabilities, unknown_score};
+pub use decision::{
+    ClassRule, Decision, Rule, Scorer, UnknownScore, best_scale, probabilities, unknown_score,
+};
 pub use field::{Direction, KnownClasses};
 pub use fit::{FitConfig, GraphPrior};
 pub use hiding::hide_classes;

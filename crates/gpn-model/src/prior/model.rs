@@ -32,6 +32,8 @@ pub enum MetricName {
     Whitened,
     /// Centred, of length 1, then whitened.
     UnitWhitened,
+    /// The same, then of length 1 again.
+    WhitenedCosine,
 }
 
 /// Settings of the graph prior.
@@ -71,6 +73,7 @@ impl PriorConfig {
             MetricName::Unit => vec![MetricConfig::UNIT],
             MetricName::Whitened => vec![MetricConfig::whitened(share)],
             MetricName::UnitWhitened => vec![MetricConfig::unit_whitened(share)],
+            MetricName::WhitenedCosine => vec![MetricConfig::whitened_cosine(share)],
         }
     }
 
@@ -251,14 +254,19 @@ impl PriorModel {
 
     /// The fitted state as tensors.
     pub fn to_tensors(&self) -> Vec<StateTensor> {
-        let MetricConfig { centre, unit, whiten } = self.metric.config();
-        let kind =
-            vec![f32::from(u8::from(centre)), f32::from(u8::from(unit)), whiten.map_or(-1.0, |w| w as f32)];
+        let MetricConfig { centre, unit, whiten, unit_at_last } = self.metric.config();
+        let switch = |is_on: bool| f32::from(u8::from(is_on));
+        let kind = vec![
+            switch(centre),
+            switch(unit),
+            whiten.map_or(-1.0, |share| share as f32),
+            switch(unit_at_last),
+        ];
         let (classes, dim) = (self.statistics.len(), self.statistics.dim());
         let counts: Vec<f32> =
             (0..classes as Node).map(|class| self.statistics.count(class) as f32).collect();
         let mut tensors = vec![
-            ("metric.kind", vec![3], kind),
+            ("metric.kind", vec![4], kind),
             ("prior.means", vec![classes, dim], self.statistics.means().to_vec()),
             ("prior.counts", vec![classes], counts),
             ("prior.spread_and_temperature", vec![2], vec![self.spread, self.temperature]),
@@ -286,11 +294,14 @@ impl PriorModel {
         let values = |name: &str| tensor(name).map(|(_, values)| values);
         let wrong =
             |what, expected: &str, got| ModelError::WrongLength { what, expected: expected.into(), got };
-        let [centre, unit, whiten] = kind else { return Err(wrong("metric.kind", "3", kind.len())) };
+        let [centre, unit, whiten, unit_at_last] = kind else {
+            return Err(wrong("metric.kind", "4", kind.len()));
+        };
         let config = MetricConfig {
             centre: *centre > 0.5,
             unit: *unit > 0.5,
             whiten: (*whiten >= 0.0).then_some(f64::from(*whiten)),
+            unit_at_last: *unit_at_last > 0.5,
         };
         let metric = Metric::from_tensors(config, dim, values)?;
         let prior = GraphPrior::from_tensors(dim, values)?;

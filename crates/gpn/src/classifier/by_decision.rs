@@ -1,10 +1,10 @@
-//! Candidates of a fitted catalogue: one linear rule for each class.
+//! Candidates of a fitted catalogue: prototypes, and borders between classes with many samples.
 
 use std::sync::Arc;
 
 use gpn_model::ModelError;
 use gpn_model::prior::{
-    Decision, Direction, KnownClasses, Posterior, PriorModel, Rule, Scorer, Source, probabilities,
+    ClassRule, Decision, Direction, KnownClasses, Posterior, PriorModel, Rule, Scorer, Source, probabilities,
     unknown_score,
 };
 use gpn_taxonomy::Node;
@@ -48,27 +48,27 @@ impl ByDecision {
         };
         let borders = model.decision().and_then(|decision| decision.borders.as_ref());
         let dim = model.metric().dim();
-        let rule = |target: &Target| -> Result<(Rule, f32)> {
+        let rule = |target: &Target| -> Result<(ClassRule, f32)> {
             let border = borders
                 .and_then(|borders| borders.of(target.class))
                 .filter(|_| target.samples > target.added && !forgotten.contains(&target.class));
-            let now = || posterior(target, &target.prototype, target.samples);
-            let Some(border) = border else {
-                let now = now()?;
-                return Ok((model.rule(&now), now.own_share()));
+            let now = posterior(target, &target.prototype, target.samples)?;
+            let prototype = model.rule(&now);
+            let border = match border.map(Rule::of_border) {
+                Some(border) if target.added > 0 => {
+                    let mean = model.statistics().mean(target.class);
+                    let before = posterior(target, mean, target.samples - target.added)?;
+                    Some(border.moved(&model.rule(&before), &prototype))
+                }
+                border => border,
             };
-            let border = Rule::of_border(border, dim);
-            if target.added == 0 {
-                return Ok((border, 1.0));
-            }
-            let mean = model.statistics().mean(target.class);
-            let before = posterior(target, mean, target.samples - target.added)?;
-            Ok((border.moved(&model.rule(&before), &model.rule(&now()?)), 1.0))
+            let own = if border.is_some() { 1.0 } else { now.own_share() };
+            Ok((ClassRule { prototype, border }, own))
         };
-        let rules: Vec<(Rule, f32)> = targets.par_iter().map(rule).collect::<Result<_>>()?;
-        let place = |(target, (_, own)): (&Target, &(Rule, f32))| (target.class, target.placed, *own);
+        let rules: Vec<(ClassRule, f32)> = targets.par_iter().map(rule).collect::<Result<_>>()?;
+        let place = |(target, (_, own)): (&Target, &(ClassRule, f32))| (target.class, target.placed, *own);
         let targets = targets.iter().zip(&rules).map(place).collect();
-        let rules: Vec<Rule> = rules.into_iter().map(|(rule, _)| rule).collect();
+        let rules: Vec<ClassRule> = rules.into_iter().map(|(rule, _)| rule).collect();
         let scorer = Scorer::new(dim, &rules);
         Ok(Self { model: Arc::clone(model), graph: Arc::clone(graph), scorer, targets })
     }
@@ -136,7 +136,7 @@ impl ByDecision {
         Ok(scores.par_chunks_exact(self.scorer.answers()).map(highest).collect())
     }
 
-    /// The prototypes, `[classes, dim]`, in the space of the metric: half the weights of each rule, by its temperature.
+    /// The prototypes, `[classes, dim]`, in the space of the metric.
     pub(super) fn prototypes(&self) -> Vec<f32> {
         self.scorer.prototypes(self.model.temperature())
     }

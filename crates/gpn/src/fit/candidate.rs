@@ -1,8 +1,8 @@
 //! A way to answer, fitted to samples: metric, prior, and borders between classes with many samples.
 
 use gpn_model::prior::{
-    Borders, ClassStatistics, FitConfig, GraphPrior, KnownClasses, Metric, MetricConfig, Posterior,
-    PriorModel, Rule, Scorer, StatisticsBuilder,
+    Borders, ClassRule, ClassStatistics, FitConfig, GraphPrior, KnownClasses, Metric, MetricConfig,
+    Posterior, PriorModel, Rule, Scorer, StatisticsBuilder,
 };
 use gpn_model::{ModelError, class_means};
 use gpn_taxonomy::{Node, Taxonomy};
@@ -200,14 +200,16 @@ pub(super) fn rules(
     borders: Option<&Borders>,
     temperature: f32,
     spread: f32,
-) -> Vec<Rule> {
+) -> Vec<ClassRule> {
     let dim = model.metric().dim();
     let of_border = |class: usize| borders.and_then(|borders| borders.of(class as Node));
-    let rule = |(class, posterior): (usize, &Option<Posterior>)| match (of_border(class), posterior) {
-        (Some(border), Some(_)) => Rule::of_border(border, dim),
-        (None, Some(posterior)) => Rule::of_posterior(posterior, temperature, spread),
+    let rule = |(class, posterior): (usize, &Option<Posterior>)| match posterior {
+        Some(posterior) => ClassRule {
+            prototype: Rule::of_posterior(posterior, temperature, spread),
+            border: of_border(class).map(Rule::of_border),
+        },
         // A class without samples is never the answer.
-        (_, None) => Rule { weights: vec![0.0; dim], bias: f32::MIN },
+        None => ClassRule { prototype: Rule { weights: vec![0.0; dim], bias: f32::MIN }, border: None },
     };
     posteriors.iter().enumerate().map(rule).collect()
 }

@@ -73,8 +73,10 @@ pub(super) fn choose(
     let folds: Vec<Fold> =
         (0..count).map(|part| chosen.fold(part)).filter(|fold| !fold.right.is_empty()).collect();
     let right: Vec<Node> = folds.iter().flat_map(|fold| &fold.right).copied().collect();
-    let whitened = SHRINKAGES.map(MetricConfig::unit_whitened);
-    let metrics = whitened.into_iter().chain([MetricConfig::UNIT, MetricConfig::RAW]);
+    let whitened = SHRINKAGES
+        .into_iter()
+        .flat_map(|share| [MetricConfig::unit_whitened(share), MetricConfig::whitened_cosine(share)]);
+    let metrics = whitened.chain([MetricConfig::UNIT, MetricConfig::RAW]);
     let metrics: Vec<MetricConfig> = only.map_or_else(|| metrics.collect(), |only| vec![only.metric]);
     let mut best: Option<Tried> = None;
     for metric in metrics {

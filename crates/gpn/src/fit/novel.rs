@@ -2,7 +2,7 @@
 //! prototype's uncertainty to take off its distances, and what tells samples of no class.
 
 use gpn_data::rng::{Purpose, Stream};
-use gpn_model::prior::{KnownClasses, Posterior, Rule, Scorer, UnknownScore, unknown_score};
+use gpn_model::prior::{ClassRule, KnownClasses, Posterior, Rule, Scorer, UnknownScore, unknown_score};
 use gpn_taxonomy::{Node, Taxonomy};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -130,10 +130,11 @@ pub(super) fn hide(
             .iter()
             .zip(&taught)
             .map(|(&shot, taught)| {
-                let mut rules = base.clone();
+                let mut rules = rules(&space.model, &posteriors, borders.as_ref(), temperature, spread);
                 let hidden = (0..classes).filter(|&class| is_hidden[class]);
                 for (class, posterior) in hidden.zip(taught) {
-                    rules[class] = Rule::of_posterior(posterior, temperature, spread);
+                    let prototype = Rule::of_posterior(posterior, temperature, spread);
+                    rules[class] = ClassRule { prototype, border: None };
                 }
                 let scores = Scorer::new(chosen.dim, &rules).scores(&queries);
                 count(shot, &scores, classes, &fold.right, &is_hidden)
