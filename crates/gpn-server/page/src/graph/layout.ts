@@ -6,6 +6,8 @@ export const ROW = 26;
 const GAP = 64;
 /** The widest label that a column makes room for. */
 export const LABEL = 190;
+/** Room beside a label for the number of classes below that are not shown. */
+export const BADGE = 64;
 
 export type Form = "tree" | "radial";
 
@@ -54,7 +56,7 @@ export function layout(store: GraphStore, shown: Shown, form: Form, width: (text
   const rows = rowsOf(root, items);
   if (form === "tree") placeTree(items);
   else placeRadial(items, rows);
-  return { items, byId, cross: crossings(store, byId), box: boxOf(items) };
+  return { items, byId, cross: crossings(store, byId), box: boxOf(store, items) };
 }
 
 function grow(
@@ -184,10 +186,11 @@ function crossings(store: GraphStore, byId: Map<string, Item>): Layout["cross"] 
   return cross;
 }
 
-function boxOf(items: Item[]): Layout["box"] {
+function boxOf(store: GraphStore, items: Item[]): Layout["box"] {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const item of items) {
-    const reach = item.label + 26;
+    const closed = item.more === 0 && item.children.length === 0 && store.expandable(item.id);
+    const reach = item.label + (closed ? BADGE : 26);
     const [dx, dy] = item.angle === 0 ? [reach, 0] : [Math.cos(item.angle) * reach, Math.sin(item.angle) * reach];
     left = Math.min(left, item.x - 12, item.x + dx);
     right = Math.max(right, item.x + 12, item.x + dx);

@@ -1,7 +1,7 @@
 // The class graph on the screen: what is expanded, the camera, pointer and keys.
 
 import { h, icon } from "../dom";
-import { type Form, FIRST, type Item, layout, type Layout, ROW } from "./layout";
+import { BADGE, type Form, FIRST, type Item, layout, type Layout, ROW } from "./layout";
 import { type Camera, FONT, Painter, readColours, size } from "./paint";
 import { Reader } from "./reader";
 import type { GraphStore } from "./store";
@@ -340,7 +340,14 @@ export class GraphView {
   private center(item: Item): void {
     const k = Math.max(0.85, Math.min(1.1, this.camera.k));
     const reach = this.form === "tree" ? (item.label / 2) * k : 0;
-    this.go({ k, x: this.width / 2 - item.x * k - reach, y: (this.height - 28) / 2 - item.y * k });
+    let x = this.width / 2 - item.x * k - reach;
+    const root = this.current.byId.get(this.store.root);
+    if (this.form === "tree" && root) {
+      // As much of the way to it as there is room for.
+      const right = Math.max(...[item, ...item.children].map((one) => one.x + one.label + BADGE));
+      x = Math.max(x, Math.min(36 - root.x * k, this.width - 36 - right * k));
+    }
+    this.go({ k, x, y: (this.height - 28) / 2 - item.y * k });
   }
 
   /** Moves no more than is needed to see an item, and its children if wanted. */

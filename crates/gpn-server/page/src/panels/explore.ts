@@ -219,7 +219,7 @@ export class Explore implements Panel {
       "section",
       { class: "block" },
       page.shares && [h("h2", {}, "Whom it hears"), h("p", { class: "hint" }, "What its prototype is made of."), sharesBar(page.shares, entry.id)],
-      page.similar.length > 0 && [h("h2", {}, "Most alike"), nearList(page.similar)],
+      page.similar.length > 0 && [h("h2", {}, "Most alike"), h("p", { class: "hint" }, "Distance of the prototypes: the shorter, the more alike."), nearList(page.similar)],
     );
   }
 

@@ -315,7 +315,7 @@ function stateCard(title: string, state: ClassState | null): HTMLElement {
     h("h3", {}, title),
     h("p", { class: "class-facts" }, h("span", { class: `badge badge-${state.class.kind}` }, mark(state.class.kind), KIND[state.class.kind]), state.class.kind !== "untaught" && h("span", {}, many(state.class.samples, "sample"))),
     state.shares && [h("h4", {}, "Whom it hears"), sharesBar(state.shares, state.class.id)],
-    state.similar.length > 0 && [h("h4", {}, "Most alike"), nearList(state.similar)],
+    state.similar.length > 0 && [h("h4", {}, "Most alike"), h("p", { class: "hint" }, "Distance of the prototypes: the shorter, the more alike."), nearList(state.similar)],
   );
 }
 
