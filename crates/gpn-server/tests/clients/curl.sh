@@ -5,6 +5,11 @@ url=$1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ask() { curl --silent --show-error --fail-with-body "$@"; }
+# The answer must have this text in it.
+has() {
+  ask "${@:2}" > "$folder/answer"
+  grep -q -- "$1" "$folder/answer" || { echo "no $1 in:" && cat "$folder/answer" && exit 1; }
+}
 
 # A photo of 2 x 2 pixels.
 base64 -d > "$folder/photo.bmp" <<'IMAGE'
@@ -13,13 +18,13 @@ AP8AAAD/AAD///8AAA==
 IMAGE
 
 ask "$url/healthz"
-ask "$url/api/openapi.json" | grep -q '"openapi": "3.1'
-ask -F class="curl class" -F place=unknown -F image=@"$folder/photo.bmp" "$url/api/teach" | grep -q '"samples":1'
-ask -F image=@"$folder/photo.bmp" -F 'request={"among":"taught","top":1}' "$url/api/predict" | grep -q '"name":"curl class"'
-ask "$url/api/classes?q=curl" | grep -q '"total":1'
+has '"openapi": "3.1' "$url/api/openapi.json"
+has '"samples":1' -F class="curl class" -F place=unknown -F image=@"$folder/photo.bmp" "$url/api/teach"
+has '"name":"curl class"' -F image=@"$folder/photo.bmp" -F 'request={"among":"taught","top":1}' "$url/api/predict"
+has '"total":1' "$url/api/classes?q=curl"
 ask -X DELETE "$url/api/classes/curl%20class" > /dev/null
 ask -X POST "$url/api/undo" > /dev/null
-ask "$url/api/classes/curl%20class" | grep -q '"kind":"taught"'
+has '"kind":"taught"' "$url/api/classes/curl%20class"
 ask -X POST "$url/api/undo" > /dev/null
 status=$(curl --silent --output "$folder/problem" --write-out '%{http_code} %{content_type}' "$url/api/classes/curl%20class")
 [ "$status" = "404 application/problem+json" ] || { echo "$status"; cat "$folder/problem"; exit 1; }
