@@ -195,6 +195,8 @@ fn a_killed_server_comes_back_with_everything_acknowledged() {
         let after: u64 = memories.iter().map(|memory| memory.lock().unwrap().acknowledged).sum();
         assert!(after > before, "round {round}: nothing was acknowledged before the kill");
     }
+    let acknowledged: u64 = memories.iter().map(|memory| memory.lock().unwrap().acknowledged).sum();
+    eprintln!("{rounds} kills: {acknowledged} changes acknowledged, none lost");
 }
 
 #[cfg(unix)]

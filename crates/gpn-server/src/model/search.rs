@@ -11,6 +11,10 @@ pub(crate) struct SearchIndex {
     text: String,
     /// Where each class begins; one more than classes.
     starts: Vec<u32>,
+    /// Where the name of each class ends.
+    name_ends: Vec<u32>,
+    /// A bit for each byte of the text: whether a word begins there. The first word of a name or id has none.
+    words: Vec<u64>,
 }
 
 /// Stands between texts; queries do not contain it.
@@ -32,23 +36,35 @@ enum Fit {
 impl SearchIndex {
     /// The index of a graph.
     pub(crate) fn new(graph: &Taxonomy) -> Self {
-        let mut text = String::new();
-        let mut starts = Vec::with_capacity(graph.len() + 1);
+        let mut index = Self {
+            text: String::new(),
+            starts: Vec::with_capacity(graph.len() + 1),
+            name_ends: Vec::with_capacity(graph.len()),
+            words: Vec::new(),
+        };
         for node in graph.nodes() {
-            starts.push(text.len() as u32);
-            for part in [graph.name(node), graph.id(node)] {
-                for letter in part.chars() {
-                    if letter.is_ascii() {
-                        text.push(if letter.is_ascii_control() { ' ' } else { letter.to_ascii_lowercase() });
-                    } else {
-                        text.extend(letter.to_lowercase());
-                    }
-                }
-                text.push(END);
-            }
+            index.starts.push(index.text.len() as u32);
+            index.push(graph.name(node));
+            index.name_ends.push(index.text.len() as u32 - 1);
+            index.push(graph.id(node));
         }
-        starts.push(text.len() as u32);
-        Self { text, starts }
+        index.starts.push(index.text.len() as u32);
+        index
+    }
+
+    /// Adds a text in lower case on one line, and its end.
+    fn push(&mut self, part: &str) {
+        let mut in_word = true;
+        for letter in part.chars().flat_map(char::to_lowercase) {
+            if !in_word {
+                let place = self.text.len();
+                self.words.resize(place / 64 + 1, 0);
+                self.words[place / 64] |= 1 << (place % 64);
+            }
+            self.text.push(if letter.is_ascii_control() { ' ' } else { letter });
+            in_word = letter.is_alphanumeric();
+        }
+        self.text.push(END);
     }
 
     /// The classes whose id or name contains `query`, letter case ignored, that `wanted` accepts: how many there are, and those
@@ -64,50 +80,86 @@ impl SearchIndex {
         if query.contains(END) {
             return (0, Vec::new());
         }
-        let mut found: Vec<(Fit, u32, Node)> = Vec::new();
+        let wanted = |node: usize| wanted(node as Node);
+        let classes = self.name_ends.len();
         if query.is_empty() {
-            let all = (0..self.starts.len() as Node - 1).filter(|&node| wanted(node));
-            found.extend(all.map(|node| (Fit::Whole, 0, node)));
-        } else {
-            let finder = Finder::new(query.as_bytes());
-            let bytes = self.text.as_bytes();
-            let mut from = 0;
-            while let Some(place) = finder.find(&bytes[from..]) {
-                let node = self.starts.partition_point(|&start| start as usize <= from + place) - 1;
-                let end = self.starts[node + 1] as usize;
-                if wanted(node as Node) {
-                    let entry = &self.text[self.starts[node] as usize..end];
-                    let length = entry.find(END).unwrap_or(entry.len()) as u32;
-                    found.push((fit(entry, &query), length, node as Node));
+            let count = (0..classes).filter(|&node| wanted(node)).count();
+            let page = (0..classes).filter(|&node| wanted(node)).skip(offset).take(limit);
+            return (count, page.map(|node| node as Node).collect());
+        }
+        // A letter is in nearly all names: what cannot be among the first `keep` is not looked at further.
+        let keep = offset.saturating_add(limit).max(1);
+        let room = keep.saturating_mul(2).max(1024);
+        let mut best: Vec<(Fit, u32, Node)> = Vec::new();
+        let mut worst = (Fit::Inside, u32::MAX, Node::MAX);
+        let finder = Finder::new(&query);
+        let (mut count, mut node, mut from) = (0, 0, 0);
+        while let Some(place) = finder.find(&self.text.as_bytes()[from..]) {
+            node = self.class_at(from + place, node);
+            from = self.starts[node + 1] as usize;
+            if wanted(node) {
+                count += 1;
+                let length = self.name_ends[node] - self.starts[node];
+                let start = self.fit_at_start(node, &query);
+                let found = |fit| (fit, length, node as Node);
+                if found(start.unwrap_or(Fit::Word)) < worst {
+                    let found = found(start.unwrap_or_else(|| self.fit_inside(node, &query)));
+                    if found < worst {
+                        best.push(found);
+                    }
                 }
-                from = end;
+                if best.len() >= room {
+                    worst = *best.select_nth_unstable(keep - 1).1;
+                    best.truncate(keep);
+                }
+            }
+            node += 1;
+        }
+        best.sort_unstable();
+        (count, best.into_iter().skip(offset).take(limit).map(|(_, _, node)| node).collect())
+    }
+
+    /// The class whose texts a place is in; `first` or one after it. O(log of the way there).
+    fn class_at(&self, place: usize, first: usize) -> usize {
+        let mut step = 1;
+        while self.starts.get(first + step).is_some_and(|&start| start as usize <= place) {
+            step *= 2;
+        }
+        let (low, high) = (first + step / 2, (first + step).min(self.starts.len()));
+        low + self.starts[low..high].partition_point(|&start| start as usize <= place) - 1
+    }
+
+    /// How the name or id of a class begins with the query, if one of them does.
+    fn fit_at_start(&self, node: usize, query: &str) -> Option<Fit> {
+        let [start, middle, end] = [self.starts[node], self.name_ends[node], self.starts[node + 1]];
+        let texts = [start..middle, middle + 1..end - 1]
+            .map(|part| &self.text.as_bytes()[part.start as usize..part.end as usize]);
+        let query = query.as_bytes();
+        if texts.contains(&query) {
+            Some(Fit::Whole)
+        } else {
+            texts.iter().any(|text| text.starts_with(query)).then_some(Fit::Start)
+        }
+    }
+
+    /// Whether a word of a class begins with the query; that no text of it does is known.
+    fn fit_inside(&self, node: usize, query: &str) -> Fit {
+        let (start, end) = (self.starts[node] as usize, self.starts[node + 1] as usize);
+        for at in start / 64..end.div_ceil(64).min(self.words.len()) {
+            let mut words = self.words[at];
+            while words != 0 {
+                let place = at * 64 + words.trailing_zeros() as usize;
+                words &= words - 1;
+                // A query has no end of a text in it, so that what fits lies in one.
+                if (start..end).contains(&place)
+                    && self.text.as_bytes()[place..].starts_with(query.as_bytes())
+                {
+                    return Fit::Word;
+                }
             }
         }
-        let count = found.len();
-        let end = offset.saturating_add(limit).min(count);
-        if end < count {
-            found.select_nth_unstable(end);
-            found.truncate(end);
-        }
-        found.sort_unstable();
-        (count, found.into_iter().skip(offset).map(|(_, _, node)| node).collect())
+        Fit::Inside
     }
-}
-
-fn fit(entry: &str, query: &str) -> Fit {
-    let mut best = Fit::Inside;
-    for text in entry.split_terminator(END) {
-        for (place, _) in text.match_indices(query) {
-            let before = text[..place].chars().next_back();
-            best = best.min(match before {
-                None if text.len() == query.len() => Fit::Whole,
-                None => Fit::Start,
-                Some(letter) if !letter.is_alphanumeric() => Fit::Word,
-                Some(_) => Fit::Inside,
-            });
-        }
-    }
-    best
 }
 
 #[cfg(test)]
@@ -136,5 +188,60 @@ mod tests {
         // The end of one text and the beginning of the next are no match.
         assert_eq!(index.find("bobcat\nn1", all, 0, 10), (0, vec![]));
         assert_eq!(index.find("", all, 100, 10), (5, vec![]));
+    }
+
+    /// The same by looking at every class on its own.
+    fn plain(names: &[(String, String)], query: &str) -> Vec<Node> {
+        let fit = |text: &str| {
+            let fits = text.match_indices(query).map(|(place, _)| match text[..place].chars().next_back() {
+                None if text == query => Fit::Whole,
+                None => Fit::Start,
+                Some(letter) if !letter.is_alphanumeric() => Fit::Word,
+                Some(_) => Fit::Inside,
+            });
+            fits.min()
+        };
+        let mut found: Vec<(Fit, usize, Node)> = Vec::new();
+        for (node, (id, name)) in names.iter().enumerate() {
+            if let Some(fit) = [id, name].into_iter().filter_map(|text| fit(text)).min() {
+                found.push((fit, name.len(), node as Node));
+            }
+        }
+        found.sort_unstable();
+        found.into_iter().map(|(_, _, node)| node).collect()
+    }
+
+    #[test]
+    fn pages_are_those_of_the_whole_order() {
+        let mut builder = TaxonomyBuilder::new();
+        let mut names = Vec::new();
+        let mut state = 1_u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for number in 0..3000 {
+            let name: String = (0..1 + draw(7)).map(|_| ['a', 'b', ' ', 'ä'][draw(4) as usize]).collect();
+            // The builder takes no name of spaces alone.
+            let (id, name) = (format!("c{number}"), format!("b{name}a"));
+            let node = builder.add_class(&id);
+            builder.set_name(node, &name);
+            names.push((id, name));
+        }
+        let index = SearchIndex::new(&builder.build().unwrap().taxonomy);
+        for query in ["a", "b", "c", "ä", "ab", "aa", "ba", "c1", "a b", "bä", "c2999", "99", "ba a", "x"] {
+            let right = plain(&names, query);
+            for (offset, limit) in [(0, 1), (0, 10), (5, 10), (0, 5000), (1000, 7), (2990, 20), (9000, 5)] {
+                let page: Vec<Node> = right.iter().copied().skip(offset).take(limit).collect();
+                assert_eq!(
+                    index.find(query, |_| true, offset, limit),
+                    (right.len(), page),
+                    "{query} {offset}"
+                );
+            }
+            let even: Vec<Node> = right.iter().copied().filter(|node| node % 2 == 0).collect();
+            let page = even.iter().copied().take(10).collect();
+            assert_eq!(index.find(query, |node| node % 2 == 0, 0, 10), (even.len(), page), "{query}");
+        }
     }
 }

@@ -365,6 +365,7 @@ fn hostile_requests_have_their_right_status() {
     post_form(at, "/api/predict", &[], &[("image", "a.bmp", &image(1))]).expect(200);
     let grown = memory().saturating_sub(before);
     assert!(grown < 300 << 20, "{} MB more than before", grown >> 20);
+    eprintln!("{} hostile requests, {} MB more than before", table.len(), grown >> 20);
 }
 
 #[test]
@@ -382,6 +383,7 @@ fn a_thousand_idle_connections_are_no_hindrance() {
         idle.push(stream);
     }
     assert!(idle.len() >= 400, "{}", idle.len());
+    eprintln!("{} idle connections", idle.len());
     assert_eq!(request(at, "GET", "/api/card", &[], b"").status, 200);
     drop(idle);
     assert_eq!(get(at, "/healthz").status, 200);
