@@ -9,15 +9,17 @@ with logistic regression. Times are of one run; accuracies are on the rows to pr
 
 `episodes`: training on 10,000 five-way one-shot episodes (15 queries a class) of such embeddings: `gpn.Run` with the backbone `mlp` and
 the method `protonet`, against a PyTorch loop with the same network, optimiser and tasks' shape, in which sampling is vectorised and
-tasks go through the network as one batch each.
+tasks go through the network as one batch each. PyTorch runs with one thread and with two (two are much slower where other work has the
+second core), 60 s each at most; episodes are compared by the time of one.
 
-`threads`: two threads that call `predict` on one model at once, against one thread with all the calls.
+`threads`: two threads that call `predict` on one model at once, against one thread with all the calls; in turn, five times, median.
 
 Prints a table, and writes the raw numbers as JSON.
 """
 
 import argparse
 import json
+import os
 import platform
 import tempfile
 import threading
@@ -27,6 +29,8 @@ from pathlib import Path
 import numpy as np
 
 ROWS, DIM, CLASSES, GROUPS = 100_000, 384, 1_000, 50
+ROUNDS = 5
+TORCH_SECONDS = 60
 
 
 def embeddings(rows=ROWS, classes=CLASSES, groups=GROUPS, seed=0):
@@ -85,7 +89,7 @@ def fit_and_predict(rows):
     return results
 
 
-def episodes(count, way=5, shot=1, queries=15, hidden=None):
+def episodes(count, way=5, shot=1, queries=15):
     """Training on few-shot tasks of embeddings: ours, then PyTorch's."""
     import gpn
 
@@ -108,9 +112,14 @@ def episodes(count, way=5, shot=1, queries=15, hidden=None):
         print(f"gpn.Run             {count} episodes in {seconds:8.2f} s", flush=True)
         weights = {name: value for name, value in _weights(Path(folder) / "run" / "model.safetensors").items()}
         shapes = [value.shape for name, value in weights.items() if name.startswith("emb.") and value.ndim == 2]
-    seconds = _pytorch(X, y, shapes, count, way, shot, queries)
-    results.append({"name": "PyTorch", "episodes": count, "seconds": seconds, "shapes": [list(shape) for shape in shapes]})
-    print(f"PyTorch             {count} episodes in {seconds:8.2f} s", flush=True)
+    ours = seconds / count
+    for threads in (1, 2):
+        done, seconds = _pytorch(X, y, shapes, count, way, shot, queries, threads)
+        name = f"PyTorch, {threads} thread{'s' * (threads > 1)}"
+        ratio = seconds / done / ours
+        shapes_given = [list(shape) for shape in shapes]
+        results.append({"name": name, "episodes": done, "seconds": seconds, "times_gpn": ratio, "shapes": shapes_given})
+        print(f"{name:19} {done} episodes in {seconds:8.2f} s: {ratio:.1f} times as long for each", flush=True)
     return results
 
 
@@ -120,12 +129,14 @@ def _weights(path):
     return load_file(path)
 
 
-def _pytorch(X, y, shapes, count, way, shot, queries):
+def _pytorch(X, y, shapes, count, way, shot, queries, threads):
+    """Episodes done, `count` or as many as TORCH_SECONDS allow, and the seconds they took."""
     import torch
     import torch.nn.functional as F
     from torch import nn
 
     torch.manual_seed(0)
+    torch.set_num_threads(threads)
     layers = []
     for outputs, inputs in shapes:
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
@@ -136,7 +147,10 @@ def _pytorch(X, y, shapes, count, way, shot, queries):
     samples, labels = torch.tensor(X), torch.arange(way).repeat_interleave(queries)
 
     def train():
-        for _ in range(count):
+        end = time.perf_counter() + TORCH_SECONDS
+        for done in range(count):
+            if time.perf_counter() > end:
+                return done
             chosen = torch.randperm(len(classes))[:way]
             columns = torch.rand(way, by_class.shape[1]).argsort(1)[:, : shot + queries]
             rows = by_class[chosen].gather(1, columns)
@@ -146,8 +160,10 @@ def _pytorch(X, y, shapes, count, way, shot, queries):
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             optimiser.step()
+        return count
 
-    return timed(train)[0]
+    seconds, done = timed(train)
+    return done, seconds
 
 
 def threads(calls, rows=16):
@@ -163,8 +179,6 @@ def threads(calls, rows=16):
             start = number * rows % (len(X) - rows)
             model.predict(X[start : start + rows])
 
-    one, _ = timed(lambda: ask(calls))
-
     def both():
         workers = [threading.Thread(target=ask, args=(calls // 2,)) for _ in range(2)]
         for worker in workers:
@@ -172,9 +186,13 @@ def threads(calls, rows=16):
         for worker in workers:
             worker.join()
 
-    two, _ = timed(both)
-    print(f"predict, {calls} calls of {rows} rows: one thread {one:.2f} s, two {two:.2f} s: {one / two:.2f} times", flush=True)
-    return {"calls": calls, "rows": rows, "one_s": one, "two_s": two, "times": one / two}
+    # In turn, so that other work on the machine weighs on both alike.
+    times = [(timed(lambda: ask(calls))[0], timed(both)[0]) for _ in range(ROUNDS)]
+    ratios = [one / two for one, two in times]
+    ratio = float(np.median(ratios))
+    one, two = (float(np.median(column)) for column in zip(*times))
+    print(f"predict, {calls} calls of {rows} rows: one thread {one:.2f} s, two {two:.2f} s: {ratio:.2f} times (median of {ROUNDS})", flush=True)
+    return {"calls": calls, "rows": rows, "one_s": [one for one, _ in times], "two_s": [two for _, two in times], "times": ratio}
 
 
 def main():
@@ -185,7 +203,9 @@ def main():
     parser.add_argument("--calls", type=int, default=2_000)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    measured = {"python": platform.python_version(), "machine": platform.processor() or platform.machine()}
+    measured = {"python": platform.python_version(), "machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}
+    # Other work on the machine: about 0 where it has none.
+    measured["load_before"] = os.getloadavg()[0]
     if "fit" in arguments.what:
         measured["fit"] = fit_and_predict(arguments.rows)
     if "episodes" in arguments.what:

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use gpn::StopHandle;
-use gpn::encode::{EmbeddingCache, EncodeError, EncoderConfig, ImageContent, ImageEncoder, Images, TextEncoder};
+use gpn::encode::{
+    EmbeddingCache, EncodeError, EncoderConfig, ImageContent, ImageEncoder, Images, TextEncoder,
+};
 use numpy::{PyArray1, PyArray2, PyArrayMethods as _};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -143,7 +145,9 @@ impl PyEncoder {
         format!("Encoder({}, {} numbers)", self.path.display(), self.dim())
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<PathBuf>, Bound<'py, PyAny>))> {
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<PathBuf>, Bound<'py, PyAny>))> {
         let (py, encoder) = (slf.py(), slf.get());
         let path = encoder.path.clone().into_pyobject(py)?.into_any();
         let cache = encoder.cache.as_ref().map(|cache| cache.folder().to_owned());
@@ -152,7 +156,12 @@ impl PyEncoder {
     }
 
     #[staticmethod]
-    fn _open(py: Python<'_>, path: PathBuf, cache: Option<PathBuf>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn _open(
+        py: Python<'_>,
+        path: PathBuf,
+        cache: Option<PathBuf>,
+        settings: &Bound<'_, PyDict>,
+    ) -> PyResult<Self> {
         Self::new(py, path, cache, Some(settings))
     }
 }

@@ -154,7 +154,11 @@ pub(crate) fn pictures(what: &Bound<'_, PyAny>) -> PyResult<Vec<Picture>> {
         let path: PathBuf = what.extract()?;
         return Ok(vec![Picture { name: path.display().to_string(), path, bytes: None }]);
     }
-    let encoded = |bytes: Vec<u8>, at: usize| Picture { name: format!("image {at}"), path: PathBuf::new(), bytes: Some(bytes) };
+    let encoded = |bytes: Vec<u8>, at: usize| Picture {
+        name: format!("image {at}"),
+        path: PathBuf::new(),
+        bytes: Some(bytes),
+    };
     if let Ok(bytes) = what.cast::<PyBytes>() {
         return Ok(vec![encoded(bytes.as_bytes().to_vec(), 0)]);
     }
@@ -165,7 +169,10 @@ pub(crate) fn pictures(what: &Bound<'_, PyAny>) -> PyResult<Vec<Picture>> {
         return Ok(vec![encoded(file_of(what)?, 0)]);
     }
     let mut found = Vec::new();
-    for one in what.try_iter().map_err(|_| bad_input("photos are files, bytes, arrays or pictures, or a list of such"))? {
+    for one in what
+        .try_iter()
+        .map_err(|_| bad_input("photos are files, bytes, arrays or pictures, or a list of such"))?
+    {
         found.extend(pictures(&one?)?);
     }
     Ok(found)
