@@ -144,7 +144,7 @@ pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch
         class: taxonomy.name(node).to_owned(),
         answers: vec![
             ("answer", named(answer), is_right(taxonomy.id(node), answer)),
-            ("as deep as sure", sure_named(answer), sure_is_right(&classifier, node, benchmark, answer)),
+            ("sure", sure_named(answer), sure_is_right(&classifier, node, benchmark, answer)),
         ],
     });
     let new_shown = new.iter().zip(new_before.iter().zip(&new_after)).take(7).map(|(&(node, sample), (before, after))| Shown {

@@ -149,7 +149,7 @@ fn own_classes(own: &Own, benchmark: &Benchmark) -> Result<Vec<Block>> {
         Block::Table(table),
         Block::Pictures(PictureStrip {
             groups,
-            caption: "An answer that is as deep as sure is right if it is the class or one above it.".into(),
+            caption: "Sure: the answer that is as deep as sure, right if it is the class or one above it.".into(),
         }),
     ])
 }
