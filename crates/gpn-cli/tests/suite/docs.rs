@@ -88,18 +88,21 @@ fn pages() -> Vec<(String, String)> {
 
 /// The commands in the blocks of a page: lines that begin with `gpn`, perhaps after a prompt, with the lines that go on.
 fn commands(page: &str) -> Vec<String> {
-    let (mut is_block, mut found, mut goes_on): (bool, Vec<String>, bool) = (false, Vec::new(), false);
+    let (mut found, mut goes_on): (Vec<String>, bool) = (Vec::new(), false);
+    // The language of the block that a line is in.
+    let mut block: Option<&str> = None;
     for line in page.lines() {
-        if line.starts_with("```") {
-            is_block = !is_block && ["```", "```sh", "```console", "```bash"].contains(&line.trim_end());
+        if let Some(language) = line.strip_prefix("```") {
+            block = if block.is_some() { None } else { Some(language.trim()) };
             continue;
         }
+        let is_shell = block.is_some_and(|language| ["", "sh", "console", "bash"].contains(&language));
         let line = line.trim_start_matches("$ ").trim();
         let line = line.strip_prefix("cargo run --release -p gpn-cli -- ").map_or(line.to_owned(), |rest| format!("gpn {rest}"));
         if goes_on {
             let last = found.last_mut().unwrap();
             last.push_str(line.trim_end_matches('\\'));
-        } else if is_block && line.starts_with("gpn ") {
+        } else if is_shell && line.starts_with("gpn ") {
             found.push(line.trim_end_matches('\\').to_owned());
         } else {
             continue;
@@ -165,7 +168,7 @@ fn prepared() -> tempfile::TempDir {
     folder
 }
 
-/// Runs the commands of a page one after the other in a folder. Returns those that were met.
+/// Runs the commands of a page one after the other in a folder.
 fn run(page: &str, folder: &Path, lines: &[String]) {
     // Stops every command that is not run: nothing that it reads is there, and files stand where it would write folders.
     let nothing = tempfile::tempdir().unwrap();
@@ -282,9 +285,9 @@ fn commands_in_the_text_exist() {
 
 #[test]
 fn commands_are_found_and_divided_into_words() {
-    let page = "```\n$ gpn teach m --class \"my cup\" a.jpg   # a word\nother\ngpn train \\\n    --set a=1\n```\ngpn not\n```rust\ngpn not\n```\n";
+    let page = "```\n$ gpn teach m --class \"my cup\" a.jpg   # a word\nother\ngpn train \\\n    --set a=1\n```\ngpn not\n```rust\ngpn not\n```\ngpn not\n```\ngpn demo\n```\n";
     let found = commands(page);
-    assert_eq!(found, ["gpn teach m --class \"my cup\" a.jpg", "gpn train --set a=1"]);
+    assert_eq!(found, ["gpn teach m --class \"my cup\" a.jpg", "gpn train --set a=1", "gpn demo"]);
     assert_eq!(words(&found[0]), ["teach", "m", "--class", "my cup", "a.jpg"]);
 }
 

@@ -17,6 +17,7 @@ const FAILS: &[(&str, &[&str])] = &[
     ("fit texts --encoder lite0.onnx --out o", &["photos:texts: none of its samples can be read", "its content is none of JPEG"]),
     ("fit heic --encoder lite0.onnx --out o", &["HEIC photos (iPhone) are not read", "convert to JPEG"]),
     ("fit one-class --encoder lite0.onnx --out o", &["class `Leek`: they are all of this one", "give samples of two or more"]),
+    ("fit single --out o", &["too few photos to train a network on", "an encoder needs no training"]),
     ("fit photo.jpg --out o", &["it is a single image; name the folder"]),
     ("fit kinds.csv --out o", &["it is a text table; embeddings are read from .npy, .npz or .parquet"]),
     ("fit m.safetensors --out o", &["it is a file of an unknown kind"]),
@@ -222,7 +223,7 @@ fn folder() -> tempfile::TempDir {
         }
         world::picture(&at("more").join(above).join(leaf).join("9.jpg"), colour, 9);
     }
-    for name in ["photo.jpg", "flat/a.jpg", "flat/b.jpg", "one-class/Leek/a.jpg", "one-class/Leek/b.jpg"] {
+    for name in ["single/a/1.jpg", "single/b/1.jpg", "photo.jpg", "flat/a.jpg", "flat/b.jpg", "one-class/Leek/a.jpg", "one-class/Leek/b.jpg"] {
         world::picture(&at(name), [9, 99, 199], name.len() as u32);
     }
     let heic = [&b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"[..], &[0; 100]].concat();

@@ -185,7 +185,20 @@ fn by_training(
             }
         }
     }
-    let config = Config::default()
+    let mut seen_of = vec![0; source.leaves().len()];
+    for &(_, leaf, _, is_seen) in &photos {
+        seen_of[leaf as usize] += usize::from(is_seen);
+    }
+    // A task needs a sample of each class to learn from and another to ask for.
+    let able = seen_of.iter().filter(|&&seen| seen >= 2).count();
+    if able < 2 {
+        let reason = "too few photos to train a network on: two classes with two photos each are the least; an encoder needs no training";
+        return Err(Error::input(source.describe(), reason));
+    }
+    let config = Config::default();
+    let way = config.task.way.min(able);
+    let config = config
+        .with_setting(&format!("task.way={way}"))?
         .with_setting("train.method=prior")?
         .with_setting("validation.tasks=0")?
         .with_setting(&format!("train.episodes={episodes}"))?
