@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
-use gpn::files::FileLock;
 use gpn::{Classifier, Device, output};
 
+use crate::open::lock;
 use crate::{printable, terminal};
 
 /// The model to change and where the changed one goes.
@@ -66,10 +65,7 @@ impl ChangeArguments {
         let may_write = || output::may_write(&self.out, self.force || in_place);
         may_write()?;
         // From here to the end, so that nothing taught to the same file meanwhile is lost.
-        let _lock = FileLock::wait(&self.out, |holder| {
-            terminal::warn(&format!("{holder} is writing {}; waiting for it", self.out.display()));
-        })
-        .with_context(|| format!("{}: cannot write", self.out.display()))?;
+        let _lock = lock(&self.out)?;
         may_write()?;
         let classifier = Classifier::open(&file, &Device::cpu())?;
         change(&classifier, &self.class)?;

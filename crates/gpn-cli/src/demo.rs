@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use gpn::demo::{DemoRequest, ROWS, Side, demo};
+use gpn::demo::{DemoRequest, Own, ROWS, Side, demo};
 use gpn::train::{Estimate, INTERVAL};
 
 use crate::args::DemoArguments;
@@ -20,14 +20,29 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
         return Ok(());
     };
     terminal::print_text(&table(&demo.sides))?;
+    terminal::print_text(&own(&demo.own))?;
     terminal::say(&format!(
         "done in {:.0} s; open {} to see why",
         started.elapsed().as_secs_f64(),
         demo.page.display()
     ));
     let (run, data) = (demo.run.display(), demo.data.display());
-    terminal::say(&format!("next: gpn classes {run}, gpn eval {run} --data {data} --shot 5"));
+    terminal::say(&format!("next: gpn classes {run}, gpn eval {run} --data {data} --shot 5, gpn classes {}", demo.own.model.display()));
     Ok(())
+}
+
+/// What came of the classes of one's own.
+fn own(own: &Own) -> String {
+    let percent = |share: f64| format!("{:.1}", 100.0 * share);
+    let [taught, parent] = &own.taught;
+    let head = format!("{} classes of your own, % right", own.classes);
+    let mut table = Table::new([head.as_str(), ""]);
+    table.row(["nearest mean".into(), percent(own.nearest_mean)]);
+    table.row(["gpn fit, on other images".into(), percent(own.accuracy)]);
+    table.row(["as deep as sure".into(), percent(own.sure)]);
+    table.row([format!("{taught}, taught with one image below {parent}"), percent(own.new)]);
+    table.row(["the other classes after that".into(), percent(own.known)]);
+    format!("\n{table}")
 }
 
 fn table(sides: &[Side; 2]) -> String {

@@ -6,7 +6,7 @@ use clap::Args;
 use gpn::EmbedRequest;
 
 use crate::encoder::EncoderArguments;
-use crate::terminal::{self, first_few, grouped};
+use crate::terminal::{self, counted, first_few, grouped};
 use crate::watching::watched;
 
 #[derive(Args)]
@@ -63,8 +63,4 @@ pub(crate) fn run(arguments: &EmbedArguments) -> anyhow::Result<()> {
         counted(embedded.embeddings, "embedding", "embeddings"),
         embedded.dim
     ))
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }

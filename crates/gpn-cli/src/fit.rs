@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
 use gpn::data::source::SourceSpec;
-use gpn::files::FileLock;
 use gpn::taxonomy::TaxonomySpec;
 use gpn::{By, FitReport, FitRequest, Fitted, SampleEncoder, output};
 
 use crate::encoder::EncoderArguments;
+use crate::open::{different_files, lock};
 use crate::table::Table;
 use crate::watching::watched;
 use crate::{printable, terminal};
@@ -53,15 +52,13 @@ pub(crate) struct FitArguments {
 }
 
 pub(crate) fn run(arguments: &FitArguments) -> anyhow::Result<()> {
+    different_files(&[("--out", Some(&arguments.out)), ("--report", arguments.report.as_ref())])?;
     let may_write = || {
         let files = [Some(&arguments.out), arguments.report.as_ref()];
         files.into_iter().flatten().try_for_each(|file| output::may_write(file, arguments.force))
     };
     may_write()?;
-    let _lock = FileLock::wait(&arguments.out, |holder| {
-        terminal::warn(&format!("{holder} is writing {}; waiting for it", arguments.out.display()));
-    })
-    .with_context(|| format!("{}: cannot write", arguments.out.display()))?;
+    let _lock = lock(&arguments.out)?;
     let source = gpn::data::open(&arguments.what.parse::<SourceSpec>()?)?;
     let taxonomy = arguments.taxonomy.as_deref().map(str::parse::<TaxonomySpec>).transpose()?;
     let taxonomy = taxonomy.map(|spec| gpn::taxonomy::read(&spec)).transpose()?;
@@ -76,8 +73,14 @@ pub(crate) fn run(arguments: &FitArguments) -> anyhow::Result<()> {
         Some(encoder) => By::Encoder(encoder, &config),
         None => By::Training { episodes: arguments.episodes },
     };
-    let Fitted { classifier, report } =
-        watched(|watch| gpn::fit_samples(source.as_ref(), taxonomy, &by, &request, watch))??;
+    let fitted = watched(|watch| gpn::fit_samples(source.as_ref(), taxonomy, &by, &request, watch))?;
+    let Fitted { classifier, report } = match (fitted, &arguments.taxonomy) {
+        (Err(error @ gpn::Error::Taxonomy(_)), Some(taxonomy)) => {
+            let context = format!("classes of {} are not in the taxonomy {taxonomy}", arguments.what);
+            return Err(anyhow::Error::from(error).context(context));
+        }
+        (fitted, _) => fitted?,
+    };
     may_write()?;
     classifier.save(&arguments.out)?;
     if let Some(file) = &arguments.report {
@@ -108,7 +111,7 @@ fn text(report: &FitReport) -> String {
         let _ = write!(text, "\n{table}");
         let _ = writeln!(text, "measured on {} samples, none of which its fit had seen", report.measured);
     } else {
-        text += "nothing could be measured: no class has two samples\n";
+        text += "nothing could be measured: classes have too few samples\n";
     }
     if !report.new_classes.is_empty() {
         let mut table = Table::new(["a class that comes later, with", "new", "known", "all"]);

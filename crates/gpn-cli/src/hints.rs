@@ -82,7 +82,7 @@ fn of_training(error: &TrainError) -> Option<String> {
         }
         TrainError::NoCheckpoint { path } => format!("train it with `gpn train --resume {}`", path.display()),
         TrainError::NotARun { .. } => "start one with `gpn train --data DIR --out RUN`".into(),
-        TrainError::NotAModel { .. } => "`gpn train --resume RUN` writes it anew".into(),
+        TrainError::NotAModel { .. } => "`gpn fit` and `gpn train` make models".into(),
         TrainError::WeightsOnly { .. } => "weights alone can be used with `gpn train --init`".into(),
         TrainError::NoSamples { .. } => "build it without --classes-only".into(),
         _ => return None,

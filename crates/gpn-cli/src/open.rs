@@ -1,11 +1,36 @@
-//! Opens a model with the encoder that it needs.
+//! What is opened before the work begins: a model with the encoder that it needs, and the file that will be written.
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, bail};
 use clap::Args;
+use gpn::files::FileLock;
 use gpn::{Classifier, Device, SampleEncoder};
 
 use crate::encoder::EncoderArguments;
+use crate::terminal;
+
+/// Waits until nobody else writes the file; holds it until the lock is dropped.
+pub(crate) fn lock(out: &Path) -> anyhow::Result<FileLock> {
+    if let Some(folder) = out.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        bail!("{}: there is no folder {}; make it first", out.display(), folder.display());
+    }
+    FileLock::wait(out, |holder| {
+        terminal::warn(&format!("{holder} is writing {}; waiting for it", out.display()));
+    })
+    .with_context(|| format!("{}: cannot write", out.display()))
+}
+
+/// Refuses two options that name the same file, of which the second would replace the first.
+pub(crate) fn different_files(files: &[(&str, Option<&PathBuf>)]) -> anyhow::Result<()> {
+    for (at, (option, file)) in files.iter().enumerate() {
+        let Some(file) = file else { continue };
+        if let Some((other, _)) = files[..at].iter().find(|(_, other)| *other == Some(file)) {
+            bail!("{}: {other} and {option} name the same file; name two", file.display());
+        }
+    }
+    Ok(())
+}
 
 /// The encoder of a model that was fitted to photos or texts.
 #[derive(Args)]

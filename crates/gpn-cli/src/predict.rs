@@ -82,7 +82,7 @@ fn level(text: &str) -> Result<Level, String> {
 enum Format {
     /// For people.
     Text,
-    /// file,rank,id,name,probability
+    /// file,rank,id,name,probability; besides sure,sure_probability with --confidence and unknown with --unknown.
     Csv,
     /// A list of objects, one for each file.
     Json,
@@ -107,7 +107,12 @@ pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<()> {
         level: arguments.level.unwrap_or_default(),
         confidence: arguments.confidence,
     })?;
-    let mut report = Report { format, entries: 0, names_unknown: arguments.unknown };
+    let mut report = Report {
+        format,
+        entries: 0,
+        names_unknown: arguments.unknown,
+        is_cautious: arguments.confidence.is_some(),
+    };
 
     let mut failed = Vec::new();
     let mut samples = Vec::new();
@@ -119,7 +124,7 @@ pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<()> {
     }
     let total = samples.len() + failed.len();
     let bar = (!std::io::stdout().is_terminal()).then(|| terminal::Progress::new("classifying"));
-    report.print(report.head())?;
+    report.print(&report.head())?;
     let (mut faults, mut done) = (0, 0);
     for (name, error) in failed {
         faults += 1;
@@ -167,6 +172,8 @@ struct Report {
     entries: usize,
     /// Whether samples of no class are called so.
     names_unknown: bool,
+    /// Whether the deepest class that is as sure as asked for is given.
+    is_cautious: bool,
 }
 
 impl Report {
@@ -178,11 +185,15 @@ impl Report {
         }
     }
 
-    fn head(&self) -> &'static str {
+    fn head(&self) -> String {
         match self.format {
-            Format::Text => "",
-            Format::Csv => "file,rank,id,name,probability\n",
-            Format::Json => "[",
+            Format::Text => String::new(),
+            Format::Csv => {
+                let sure = if self.is_cautious { ",sure,sure_probability" } else { "" };
+                let unknown = if self.names_unknown { ",unknown" } else { "" };
+                format!("file,rank,id,name,probability{sure}{unknown}\n")
+            }
+            Format::Json => "[".into(),
         }
     }
 
@@ -203,10 +214,21 @@ impl Report {
         match self.format {
             Format::Text => Ok(text(prediction, self.names_unknown)),
             Format::Csv => {
+                let mut more = Vec::new();
+                if self.is_cautious {
+                    let deep = prediction.sure.as_ref().and_then(|sure| sure.path.last());
+                    more.push(deep.map_or_else(String::new, |class| class.id.clone()));
+                    more.push(prediction.sure.as_ref().map_or_else(String::new, |sure| format!("{:.6}", sure.probability)));
+                }
+                if self.names_unknown {
+                    more.push(prediction.unknown.is_some_and(|unknown| unknown.is_unknown).to_string());
+                }
                 let mut writer = csv::Writer::from_writer(Vec::new());
                 for (rank, class) in prediction.classes.iter().enumerate() {
                     let (rank, probability) = ((rank + 1).to_string(), format!("{:.6}", class.probability));
-                    writer.write_record([&prediction.file, &rank, &class.id, &class.name, &probability])?;
+                    let mut record = vec![&prediction.file, &rank, &class.id, &class.name, &probability];
+                    record.extend(&more);
+                    writer.write_record(record)?;
                 }
                 Ok(String::from_utf8(writer.into_inner()?)?)
             }

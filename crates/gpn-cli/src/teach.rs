@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
-use gpn::files::FileLock;
 use gpn::taxonomy::TaxonomySpec;
 use gpn::train::Placement;
 use gpn::{ClassEntry, Classifier, IfTaught, NewClass, Parents, Taught, Watch, classes_at, output};
 
-use crate::open::ModelEncoder;
+use crate::open::{ModelEncoder, lock};
 use crate::table::Table;
+use crate::terminal::counted;
 use crate::{printable, terminal};
 
 const HELP: &str = "Samples are image files (JPEG, PNG, WebP, BMP, GIF), or tables of embeddings (.npy, .npz, .parquet) \
@@ -77,10 +77,7 @@ pub(crate) fn run(arguments: &TeachArguments) -> anyhow::Result<()> {
     let may_write = || output::may_write(&arguments.out, arguments.force || in_place);
     may_write()?;
     // From here to the end, so that nothing taught to the same file meanwhile is lost.
-    let _lock = FileLock::wait(&arguments.out, |holder| {
-        terminal::warn(&format!("{holder} is writing {}; waiting for it", arguments.out.display()));
-    })
-    .with_context(|| format!("{}: cannot write", arguments.out.display()))?;
+    let _lock = lock(&arguments.out)?;
     // Whoever was waited for may have written the file.
     may_write()?;
     let classifier = arguments.encoder.open(&arguments.model, &arguments.device)?;
@@ -114,9 +111,9 @@ fn warn_of_repeated(taught: &[Taught]) {
     match repeated[..] {
         [] => {}
         [class] => terminal::warn(&format!(
-            "class {}: {} samples were given before; they count once",
+            "class {}: {} given before; they count once",
             printable::cell(&class.id),
-            class.repeated
+            counted(class.repeated, "sample was", "samples were")
         )),
         _ => {
             let samples: usize = repeated.iter().map(|class| class.repeated).sum();
@@ -161,7 +158,7 @@ fn leave_out_unreadable(classifier: &Classifier, classes: &mut [NewClass]) -> an
     }
     if !failed.is_empty() {
         let named = terminal::first_few(failed.iter().map(ToString::to_string));
-        terminal::warn(&format!("{} samples are left out: {named}", failed.len()));
+        terminal::warn(&format!("{} left out: {named}", counted(failed.len(), "sample is", "samples are")));
     }
     Ok(())
 }

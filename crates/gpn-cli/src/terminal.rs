@@ -79,6 +79,11 @@ pub(crate) fn first_few<T: std::fmt::Display>(items: impl ExactSizeIterator<Item
     if more > 0 { format!("{named} and {} more", grouped(more)) } else { named }
 }
 
+/// A number of things, in words: `1 sample`, `12,000 samples`.
+pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
 /// Writes a message to standard error. Log files are read on terminals too, so what a file or a user wrote is always made fit
 /// to be shown.
 fn write_message(mark: Option<Mark<'_>>, message: &str) {

@@ -8,9 +8,9 @@ use gpn::data::source::SourceSpec;
 use gpn::measure::{Answered, TestResult, class_table, sample_table};
 use gpn::{PredictRequest, Tested, output};
 
-use crate::open::ModelEncoder;
+use crate::open::{ModelEncoder, different_files};
 use crate::table::Table;
-use crate::terminal::{self, first_few};
+use crate::terminal::{self, counted, first_few};
 use crate::watching::watched;
 
 #[derive(Args)]
@@ -42,17 +42,29 @@ pub(crate) struct TestArguments {
 }
 
 pub(crate) fn run(arguments: &TestArguments) -> anyhow::Result<()> {
+    different_files(&[
+        ("--csv", arguments.csv.as_ref()),
+        ("--samples-csv", arguments.samples_csv.as_ref()),
+        ("--report", arguments.report.as_ref()),
+    ])?;
     let files = [&arguments.csv, &arguments.samples_csv, &arguments.report];
     for file in files.into_iter().flatten() {
         output::may_write(file, arguments.force)?;
     }
     let classifier = arguments.encoder.open(&arguments.model, &arguments.device)?;
     let source = gpn::data::open(&arguments.labelled.parse::<SourceSpec>()?)?;
-    let tested =
-        watched(|watch| gpn::test(&classifier, source.as_ref(), &PredictRequest::default(), watch))??;
+    let tested = watched(|watch| gpn::test(&classifier, source.as_ref(), &PredictRequest::default(), watch))?;
+    let tested = match tested {
+        Err(error @ gpn::Error::Taxonomy(_)) => {
+            let model = arguments.model.display();
+            let context = format!("classes of {} are not in the model {model}", arguments.labelled);
+            return Err(anyhow::Error::from(error).context(context));
+        }
+        tested => tested?,
+    };
     if !tested.failed.is_empty() {
         let (count, named) = (tested.failed.len(), first_few(tested.failed.iter()));
-        terminal::warn(&format!("{count} samples are left out: {named}"));
+        terminal::warn(&format!("{} left out: {named}", counted(count, "sample is", "samples are")));
     }
     if let Some(file) = &arguments.report {
         gpn::test_page(&tested, source.as_ref())?.write(file)?;

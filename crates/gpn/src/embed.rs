@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use gpn_data::format::archive::{Archive, read_small_file};
-use gpn_data::format::image::is_image_name;
 use gpn_encode::{
     EmbeddingCache, EmbeddingTable, EncodeError, EncoderConfig, ImageContent, ImageEncoder, Images,
     TextEncoder,
@@ -14,7 +13,7 @@ use serde::Serialize;
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 use crate::output::may_write;
-use crate::sample::Sample;
+use crate::sample::{Sample, is_photo_name};
 use crate::watch::{Event, Watch};
 
 /// Largest file of texts.
@@ -198,7 +197,7 @@ impl Photos {
             }
             let archive = Archive::open(path)?;
             let number = photos.archives.len();
-            let found = (0..archive.len()).filter(|&entry| is_image_name(archive.name(entry)));
+            let found = (0..archive.len()).filter(|&entry| is_photo_name(archive.name(entry)));
             let before = photos.files.len();
             photos.files.extend(found.map(|entry| PhotoFile::Inside { archive: number, entry }));
             if photos.files.len() == before {

@@ -111,11 +111,27 @@ impl SampleEncoder {
         };
         let mut encoded = encoded.into_iter();
         let one = |sample: &&Sample| match sample.raw() {
-            Raw::Embedding(values) => Ok(values.to_vec()),
+            Raw::Embedding(values) => self.checked(&sample.name, values),
             // invariant: there is one result for each sample that is no embedding.
             _ => encoded.next().unwrap(),
         };
         Ok(samples.iter().map(one).collect())
+    }
+
+    /// An embedding that was given instead of a photo or text.
+    fn checked(&self, name: &str, values: &[f32]) -> Result<Vec<f32>> {
+        let (dim, found) = (self.id().dim, values.len());
+        if found != dim {
+            let reason = format!("the embedding has {found} numbers; the model's encoder gives {dim}");
+            return Err(Error::input(name, reason));
+        }
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(values.to_vec()),
+            Some(at) => {
+                let reason = format!("column {at} is {}; embeddings must be finite", values[at]);
+                Err(Error::input(name, reason))
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::classifier::Classifier;
 use crate::error::Result;
 use crate::fit::FitReport;
 use crate::measure::{
-    self, Answered, AnsweredSample, measure, mistakes_of, suspicious_labels, worst_classes,
+    self, Answered, AnsweredSample, measure, mistakes_of, suspicious_labels, told_apart, worst_classes,
 };
 use crate::testing::Tested;
 
@@ -47,8 +47,8 @@ pub fn fit_page(classifier: &Classifier, report: &FitReport, source: &dyn Source
             page.suspicious.push(SuspiciousLabel {
                 sample: sample.name.clone(),
                 picture: picture(source, row(at)),
-                label: graph.name(sample.truth).to_owned(),
-                answer: graph.name(answer).to_owned(),
+                label: told_apart(&graph, sample.truth),
+                answer: told_apart(&graph, answer),
                 probability,
             });
         }
@@ -63,13 +63,11 @@ pub fn fit_page(classifier: &Classifier, report: &FitReport, source: &dyn Source
         page.comparisons.insert(0, Comparison { name: "Nearest mean".into(), accuracy });
     }
     for row in &report.new_classes {
-        let samples = if row.shot == 1 { "one sample" } else { "samples" };
-        let count = if row.shot == 1 { String::new() } else { format!("{} ", row.shot) };
+        let samples = if row.shot == 1 { "one sample".to_owned() } else { format!("{} samples", row.shot) };
         page.facts.push(Fact::new(
-            format!("A class that comes later, with {count}{samples}"),
+            format!("{:.1}%", 100.0 * row.new),
             format!(
-                "{:.0}% of its samples were answered rightly among all classes, {:.0}% of those of known ones (a third of the classes was hidden)",
-                100.0 * row.new,
+                "of the samples of a class that comes later with {samples} are answered rightly among all classes, {:.1}% of those of known ones (measured by hiding a third of the classes).",
                 100.0 * row.known
             ),
         ));
@@ -109,7 +107,7 @@ fn add_pictures(
         for at in mistakes_of(answered, node, PICTURES)? {
             let sample = &answered.samples[at];
             let Some(bytes) = picture(source, row(at)) else { continue };
-            let answer = graph.name(sample.ranked[0].0).to_owned();
+            let answer = told_apart(graph, sample.ranked[0].0);
             shown.pictures.push(Picture {
                 bytes,
                 name: class.name.clone(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpn_data::format::archive::Archive;
-use gpn_data::format::image::{RgbImage, is_image_name};
+use gpn_data::format::image::{ForeignFormat, RgbImage, is_image_name};
 use gpn_data::loader::{Inputs, View};
 use gpn_data::rng::{Purpose, Stream};
 use gpn_data::source::{is_embeddings_name, read_embeddings};
@@ -100,7 +100,7 @@ impl Sample {
         if path.is_dir() {
             let files = Archive::open(path)?;
             let wanted = match input {
-                InputShape::Image { .. } => is_image_name,
+                InputShape::Image { .. } => is_photo_name,
                 InputShape::Embedding { .. } => is_embeddings_name,
             };
             let names: Vec<&String> = files.names().iter().filter(|name| wanted(name)).collect();
@@ -239,4 +239,11 @@ fn read_image_file(path: &Path) -> Result<Vec<u8>> {
         return Err(Error::input(path.display(), reason));
     }
     fs::read(path).map_err(io)
+}
+
+/// Whether a file bears the name of a photo, also of a kind that is not read: such a photo is named in a message, not passed over.
+pub(crate) fn is_photo_name(name: &str) -> bool {
+    use ForeignFormat::{Avif, Heic, Jpeg2000, JpegXl, Raw, Tiff};
+    let is_photo = |format| matches!(format, Heic | Avif | Tiff | Raw | JpegXl | Jpeg2000);
+    is_image_name(name) || ForeignFormat::by_name(name).is_some_and(is_photo)
 }

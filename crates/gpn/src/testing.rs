@@ -52,8 +52,17 @@ pub fn test(
     let (mut samples, mut failed) = (Vec::new(), Vec::new());
     let rows: Vec<usize> = (0..source.samples().len()).collect();
     for chunk in rows.chunks(CHUNK) {
-        let given: Vec<Sample> = chunk.iter().map(|&row| sample_of(source, row)).collect::<Result<_>>()?;
-        for (&row, prediction) in chunk.iter().zip(predictor.predict(&given, watch)?) {
+        let (mut given, mut given_rows) = (Vec::new(), Vec::new());
+        for &row in chunk {
+            match sample_of(source, row) {
+                Ok(sample) => {
+                    given.push(sample);
+                    given_rows.push(row);
+                }
+                Err(error) => failed.push(error.to_string()),
+            }
+        }
+        for (row, prediction) in given_rows.into_iter().zip(predictor.predict(&given, watch)?) {
             let prediction = match prediction {
                 Ok(prediction) => prediction,
                 Err(error) => {

@@ -2,6 +2,7 @@
 
 mod cli;
 mod command;
+mod docs;
 mod embed;
 mod experiment;
 mod fuzz_corpus;
@@ -12,3 +13,5 @@ mod serve;
 mod teach;
 mod train;
 mod two_writers;
+mod world;
+mod wrong_inputs;

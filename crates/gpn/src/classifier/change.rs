@@ -1,5 +1,6 @@
 //! Changes to classes: another place, another name.
 
+use gpn_taxonomy::{Node, Taxonomy};
 use gpn_train::Placement;
 
 use super::Classifier;
@@ -21,7 +22,14 @@ impl Classifier {
         }
         let mut ids = Vec::with_capacity(parents.len());
         for parent in parents {
-            ids.push(graph.graph.id(graph.find(parent)?).to_owned());
+            let parent_node = graph.find(parent)?;
+            if parent_node == node {
+                return refused("it cannot be below itself; name another class");
+            }
+            if is_above(&graph.graph, node, parent_node) {
+                return refused(&format!("`{parent}` is below it; name a class that is not"));
+            }
+            ids.push(graph.graph.id(parent_node).to_owned());
         }
         ids.sort();
         ids.dedup();
@@ -52,4 +60,16 @@ impl Classifier {
         changes.renamed.insert(version.graph.graph.id(node).to_owned(), name.to_owned());
         self.replace(taught, changes)
     }
+}
+
+/// Whether a class is somewhere above another.
+fn is_above(graph: &Taxonomy, class: Node, other: Node) -> bool {
+    let mut above = graph.parents(other).to_vec();
+    while let Some(node) = above.pop() {
+        if node == class {
+            return true;
+        }
+        above.extend_from_slice(graph.parents(node));
+    }
+    false
 }

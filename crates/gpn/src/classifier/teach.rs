@@ -191,7 +191,11 @@ impl Resolver<'_> {
             if let Parents::Named(parents) = &given.parents {
                 let mut ids = Vec::with_capacity(parents.len());
                 for parent in parents {
-                    ids.push(self.parent(given, parent, classes, &new)?);
+                    let id = self.parent(given, parent, classes, &new)?;
+                    if id == new[number].id {
+                        return Err(fault(given, "it cannot be its own parent; name another class"));
+                    }
+                    ids.push(id);
                 }
                 ids.sort();
                 ids.dedup();

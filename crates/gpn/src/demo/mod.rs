@@ -1,5 +1,6 @@
 //! The whole method on built-in data, in a minute or two.
 
+mod own;
 mod page;
 
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ use crate::evaluation::{Answering, Evaluation, EvaluationRequest, TestTasks, eva
 use crate::output;
 use crate::run::{Run, StartRequest, Trained};
 use crate::watch::Watch;
+
+pub use own::Own;
 
 /// Tasks that each figure is the mean of.
 const TASKS: u64 = 600;
@@ -66,6 +69,8 @@ pub struct Demo {
     pub data: PathBuf,
     /// The run directory.
     pub run: PathBuf,
+    /// Classes of one's own.
+    pub own: Own,
 }
 
 /// Draws the built-in data, trains, tests on new classes and writes a page; `None` where it was stopped while it trained.
@@ -104,9 +109,13 @@ pub fn demo(request: &DemoRequest, watch: &Watch<'_>) -> Result<Option<Demo>> {
     let model = TrainedModel::read(&folder.join("model.safetensors"), &device)?;
     let side = |split| side(&model, &benchmark, split, request.seed, watch);
     let sides = [side(Split::Close)?, side(Split::Far)?];
+
+    watch.step("4. Classes of your own: fit, test, teach and predict with the classes that the network never saw");
+    let network = TrainedModel::read(&folder.join("model.safetensors"), &device)?;
+    let own = own::own(&benchmark, network, &out.join("own.safetensors"), watch)?;
     let file = out.join("report.html");
-    page::report(&sides, &model, &benchmark, &folder)?.write(&file)?;
-    Ok(Some(Demo { sides, page: file, data, run: folder }))
+    page::report(&sides, &own, &model, &benchmark, &folder)?.write(&file)?;
+    Ok(Some(Demo { sides, page: file, data, run: folder, own }))
 }
 
 fn side(

@@ -10,6 +10,7 @@ use gpn_report::{
 };
 use gpn_train::{Host, INTERVAL, Propagated, TrainedModel};
 
+use super::own::{CONFIDENCE, Own, Shown};
 use super::{ROWS, ResultRow, Side};
 use crate::drawings::{learning_curves, messages, most_helped, name_of};
 use crate::error::{Error, Result};
@@ -19,6 +20,7 @@ const SHOWN: usize = 7;
 
 pub(super) fn report(
     sides: &[Side; 2],
+    own: &Own,
     model: &TrainedModel,
     benchmark: &Benchmark,
     run: &Path,
@@ -44,6 +46,11 @@ pub(super) fn report(
             Card::new("GPN+ on Far classes", format!("{:.1}%", sides[1].known.mean))
                 .detail(format!("{:+.1} +- {:.1} points", sides[1].gain.mean, sides[1].gain.half_width)),
         )
+        .card(Card::new("Classes of your own", format!("{:.1}%", 100.0 * own.accuracy)).detail(format!(
+            "{} classes; the nearest mean gives {:.1}%",
+            own.classes,
+            100.0 * own.nearest_mean
+        )))
         .card(
             Card::new("Classes trained on", model.info.classes.len().to_string())
                 .detail("of all levels, from single kinds to \u{201c}thing\u{201d}"),
@@ -75,6 +82,7 @@ pub(super) fn report(
             Block::Figure(messages(&close.tasks.data_set, task, &propagated, benchmark).figure()?),
         ],
     );
+    report.section("Classes of your own", own_classes(own, benchmark)?);
     if let Some(curves) = learning_curves(&[("", run)])? {
         report.section("Training", vec![Block::Figure(curves.figure())]);
     }
@@ -85,6 +93,65 @@ pub(super) fn report(
         .environment("seed", model.info.config.train.seed.to_string())
         .environment("benchmark", &model.info.benchmark);
     Ok(report)
+}
+
+/// The journey with classes of one's own.
+fn own_classes(own: &Own, benchmark: &Benchmark) -> Result<Vec<Block>> {
+    let column = Column { group: None, name: "Share, %".into(), better: Better::Higher, decimals: 1, signed: false };
+    let row = |name: String, share: f64| Row {
+        name,
+        cells: vec![Cell::number(100.0 * share)],
+        rule_above: false,
+    };
+    let [new, parent] = &own.taught;
+    let table = Table {
+        title: format!("{} images of {} classes fitted, {} others tested", own.images[0], own.classes, own.images[1]),
+        stub: String::new(),
+        columns: vec![column],
+        rows: vec![
+            row("nearest mean: right".into(), own.nearest_mean),
+            row("fit: right".into(), own.accuracy),
+            row(format!("fit, as deep as sure ({CONFIDENCE}): right, a class or one above it"), own.sure),
+            row("fit, as deep as sure: the answer is a leaf".into(), own.leaves),
+            row(format!("{new} taught with one image below {parent}: its other images right"), own.new),
+            row("the other classes, after that: right".into(), own.known),
+        ],
+        notes: vec![format!("Guessing gives {:.1}.", 100.0 / own.classes as f64)],
+    };
+    let pictures = |shown: &[Shown]| -> Result<Vec<Picture>> {
+        let picture = |shown: &Shown| {
+            Ok(Picture {
+                bytes: png(benchmark.store(), shown.sample)?,
+                name: shown.class.clone(),
+                answers: shown
+                    .answers
+                    .iter()
+                    .map(|(label, text, is_right)| Answer {
+                        label: (*label).into(),
+                        text: text.clone(),
+                        verdict: if *is_right { Verdict::Right } else { Verdict::Wrong },
+                    })
+                    .collect(),
+            })
+        };
+        shown.iter().map(picture).collect()
+    };
+    let groups = vec![
+        PictureGroup { title: "Some of the images tested".into(), pictures: pictures(&own.shown[0])? },
+        PictureGroup { title: format!("Images of {new}, before and after it was taught"), pictures: pictures(&own.shown[1])? },
+    ];
+    Ok(vec![
+        Block::Text(
+            "The same network as a frozen encoder, on leaf classes that it never saw: `gpn fit` makes a model of them, `gpn test` measures \
+             it on other images, `gpn teach` adds a class, `gpn predict` answers, with `--confidence` as deep as it is sure."
+                .into(),
+        ),
+        Block::Table(table),
+        Block::Pictures(PictureStrip {
+            groups,
+            caption: "Sure: the answer that is as deep as sure, right if it is the class or one above it.".into(),
+        }),
+    ])
 }
 
 fn result_table(sides: &[Side; 2]) -> Table {

@@ -11,6 +11,7 @@ mod novel;
 mod photos;
 mod report;
 mod rows;
+mod unseen;
 
 use std::time::Instant;
 
@@ -149,6 +150,10 @@ fn fit_rows(
     let start = Instant::now();
     if rows.labels().is_empty() || classes.answers == 0 {
         return Err(Error::input("the samples", "there are none; give at least one sample of each class"));
+    }
+    if classes.answers == 1 {
+        let reason = "they are all of this one; a model tells classes apart: give samples of two or more";
+        return Err(Error::Class { class: classes.graph.id(0).to_owned(), reason: reason.into() });
     }
     let (graph, seed, dim) = (&classes.graph, request.seed, rows.dim());
     watch.step("reading samples");

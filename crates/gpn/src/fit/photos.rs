@@ -9,6 +9,9 @@ use gpn_model::Device;
 use gpn_taxonomy::{Node, Taxonomy, TaxonomyBuilder};
 use gpn_train::{Config, Embeddings};
 
+use super::classes::Classes;
+use super::rows::PARTS;
+use super::unseen::{Row, measure_unseen};
 use super::{FitRequest, Fitted, FittedOn, fit, fit_embedded};
 use crate::encoder::SampleEncoder;
 use crate::error::{Error, Result};
@@ -38,6 +41,10 @@ pub fn fit_samples(
         watch.warn(&note.to_string());
     }
     if let SampleKind::Embeddings { .. } = source.kind() {
+        if let By::Encoder(..) = by {
+            let reason = "it holds embeddings already, which need no encoder; leave out the encoder";
+            return Err(Error::input(source.describe(), reason));
+        }
         return fit(source, taxonomy, request, watch);
     }
     let own = match taxonomy {
@@ -75,7 +82,7 @@ fn by_encoder(
     // invariant: an encoder's record is plain data, which always serialises.
     let record = serde_json::to_value(encoder.record(config)).unwrap();
     let labels: Vec<Node> = rows.iter().map(|&row| source.samples()[row].leaf).collect();
-    let (leaves, labels) = with_samples(source.leaves(), &labels, watch)?;
+    let (leaves, labels) = with_samples(source, &labels, watch)?;
     let embeddings = (values, encoder.id().dim);
     let mut fitted =
         fit_embedded(embeddings, labels, &leaves, taxonomy, request, FittedOn::Encoder(record), watch)?;
@@ -84,7 +91,12 @@ fn by_encoder(
 }
 
 /// The leaves that have samples left, and the labels among them.
-fn with_samples(leaves: &[Leaf], labels: &[Node], watch: &Watch<'_>) -> Result<(Vec<Leaf>, Vec<Node>)> {
+fn with_samples(
+    source: &dyn Source,
+    labels: &[Node],
+    watch: &Watch<'_>,
+) -> Result<(Vec<Leaf>, Vec<Node>)> {
+    let (leaves, samples) = (source.leaves(), source.describe());
     let mut number = vec![None; leaves.len()];
     for &label in labels {
         number[label as usize] = Some(0);
@@ -99,7 +111,7 @@ fn with_samples(leaves: &[Leaf], labels: &[Node], watch: &Watch<'_>) -> Result<(
         }
     }
     if kept.is_empty() {
-        return Err(Error::input("the samples", "none of them can be read"));
+        return Err(Error::input(samples, "none of its samples can be read"));
     }
     let labels = labels.iter().filter_map(|&label| number[label as usize]).collect();
     Ok((kept, labels))
@@ -139,9 +151,14 @@ fn by_training(
     let mut table = csv::Writer::from_writer(Vec::new());
     // invariant: writing into memory does not fail.
     table.write_record(["class", "sample", "part"]).unwrap();
+    let mut of_class = vec![0; source.leaves().len()];
     for (row, sample) in source.samples().iter().enumerate() {
         let id = &source.leaves()[sample.leaf as usize].id;
-        table.write_record([id.as_str(), &row.to_string(), "train"]).unwrap();
+        // One of five photos measures what the network makes of photos that it has not seen.
+        let place = &mut of_class[sample.leaf as usize];
+        *place += 1;
+        let part = if *place % PARTS == 0 { "val" } else { "train" };
+        table.write_record([id.as_str(), &row.to_string(), part]).unwrap();
     }
     let bytes = table.into_inner().unwrap();
     fs::write(&rows, bytes).map_err(|source| Error::Io { action: "write", path: rows.clone(), source })?;
@@ -154,14 +171,34 @@ fn by_training(
     tell_failures(&report.broken, watch);
     let leaf_of: std::collections::HashMap<&str, Node> =
         source.leaves().iter().zip(0..).map(|(leaf, number)| (leaf.id.as_str(), number)).collect();
-    let (mut samples, mut labels) = (Vec::new(), Vec::new());
+    let row_of: std::collections::HashMap<&str, usize> =
+        source.samples().iter().enumerate().map(|(row, sample)| (sample.file.as_str(), row)).collect();
+    let stored = benchmark.sample_rows()?;
+    // Sample, class and row of the source, and whether the network is trained on it.
+    let mut photos = Vec::new();
     for (row, class) in benchmark.classes().iter().enumerate() {
         let Some(&leaf) = leaf_of.get(class.id.as_str()) else { continue };
-        let own = benchmark.samples(row, Part::Train);
-        samples.extend_from_slice(own);
-        labels.extend(std::iter::repeat_n(leaf, own.len()));
+        for (part, is_seen) in [(Part::Train, true), (Part::Val, false)] {
+            for &sample in benchmark.samples(row, part) {
+                let file = stored[sample as usize].file.as_str();
+                photos.push((sample, leaf, row_of.get(file).copied().unwrap_or(usize::MAX), is_seen));
+            }
+        }
     }
-    let config = Config::default()
+    let mut seen_of = vec![0; source.leaves().len()];
+    for &(_, leaf, _, is_seen) in &photos {
+        seen_of[leaf as usize] += usize::from(is_seen);
+    }
+    // A task needs a sample of each class to learn from and another to ask for.
+    let able = seen_of.iter().filter(|&&seen| seen >= 2).count();
+    if able < 2 {
+        let reason = "too few photos to train a network on: two classes with two photos each are the least; an encoder needs no training";
+        return Err(Error::input(source.describe(), reason));
+    }
+    let config = Config::default();
+    let way = config.task.way.min(able);
+    let config = config
+        .with_setting(&format!("task.way={way}"))?
         .with_setting("train.method=prior")?
         .with_setting("validation.tasks=0")?
         .with_setting(&format!("train.episodes={episodes}"))?
@@ -173,10 +210,20 @@ fn by_training(
     run.train(watch)?;
     let model = run.model()?;
     let store = run.benchmark().store();
+    let samples: Vec<u32> = photos.iter().map(|photo| photo.0).collect();
+    let labels: Vec<Node> = photos.iter().map(|photo| photo.1).collect();
     let embedded = Embeddings::of_samples(&model.network.embedder, store, samples.clone(), watch.stop())?;
     let values: Vec<f32> = samples.iter().flat_map(|&sample| embedded.of(sample)).copied().collect();
     let dim = model.network.embedder.embedding_len();
-    let (leaves, labels) = with_samples(source.leaves(), &labels, watch)?;
+    let (leaves, labels) = with_samples(source, &labels, watch)?;
+    let (mut seen, mut unseen) = (Vec::new(), Vec::new());
+    for ((&(_, _, row, is_seen), values), &label) in photos.iter().zip(values.chunks_exact(dim)).zip(&labels) {
+        if is_seen { &mut seen } else { &mut unseen }.push(Row { values, label, row });
+    }
     let base = FittedOn::Network(Box::new(model));
-    fit_embedded((values, dim), labels, &leaves, taxonomy, request, base, watch)
+    let mut fitted =
+        fit_embedded((values.clone(), dim), labels.clone(), &leaves, taxonomy, request, base, watch)?;
+    let classes = Classes::new(&leaves, taxonomy, &Watch::default())?;
+    measure_unseen(&mut fitted.report, &seen, &unseen, &classes, request, &Watch::default())?;
+    Ok(fitted)
 }

@@ -12,7 +12,7 @@ use super::novel::{NewClassAccuracy, Novel};
 use super::rows::Rows;
 
 /// Likeliest classes that are kept of each answer.
-const TOP: usize = 20;
+pub(super) const TOP: usize = 20;
 
 /// A held-out sample and what was answered.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub struct FitReport {
     pub dim: usize,
     /// Samples that measured, each by a fit that had not seen it.
     pub measured: usize,
-    /// Share of these answered rightly, 0 to 1; none where no class has two samples.
+    /// Share of these answered rightly, 0 to 1; none where classes have too few samples.
     pub accuracy: Option<f64>,
     /// The same of the nearest mean of embeddings as they are.
     pub nearest_mean: Option<f64>,
@@ -123,7 +123,7 @@ fn answers(measured: &Measured, classes: usize, scale: f32) -> Vec<HeldOutAnswer
 }
 
 /// The mean difference between how sure answers are and how often they are right, over 15 bins of sureness.
-fn calibration_error(answers: &[HeldOutAnswer]) -> f64 {
+pub(super) fn calibration_error(answers: &[HeldOutAnswer]) -> f64 {
     const BINS: usize = 15;
     let mut bins = [(0_usize, 0.0, 0.0); BINS];
     for answer in answers {

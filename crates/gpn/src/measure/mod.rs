@@ -58,6 +58,7 @@ pub use findings::{
     ConfusedPair, accuracy_by_samples, confused_pairs, mistakes_of, suspicious_labels, worst_classes,
 };
 pub use hedge::{HedgeCurve, HedgeMeasure, HedgePoint};
+pub(crate) use page::told_apart;
 pub use page::{path_above, test_page};
 pub use rates::wilson;
 pub use result::{

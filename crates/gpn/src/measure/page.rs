@@ -259,8 +259,8 @@ fn confused(result: &TestResult, graph: &Taxonomy) -> Vec<ConfusedRow> {
         result.classes.iter().find(|class| class.id == id).map_or(0, |class| class.samples)
     };
     let row = |&(truth, answer, count): &(Node, Node, usize)| ConfusedRow {
-        truth: graph.name(truth).to_owned(),
-        answer: graph.name(answer).to_owned(),
+        truth: told_apart(graph, truth),
+        answer: told_apart(graph, answer),
         count,
         samples: samples(truth),
         both_are: ancestry
@@ -304,6 +304,17 @@ fn class_rows(result: &TestResult) -> Vec<ClassRow> {
 
 fn percent(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
+}
+
+/// The name of a class, with its id where another class bears the same name.
+pub(crate) fn told_apart(graph: &Taxonomy, class: Node) -> String {
+    let (id, name) = (graph.id(class), graph.name(class));
+    let is_shared = graph.nodes().any(|other| other != class && graph.name(other) == name);
+    match (is_shared, id.contains(name)) {
+        (false, _) => name.to_owned(),
+        (true, true) => id.to_owned(),
+        (true, false) => format!("{name} ({id})"),
+    }
 }
 
 #[cfg(test)]
