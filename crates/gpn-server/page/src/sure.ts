@@ -1,6 +1,6 @@
 // The way down the taxonomy: how likely a sample is one of the classes at or below each step.
 
-import type { Likely, Named } from "./types";
+import type { Likely, Named, Sure } from "./types";
 
 /** A step of the way: a class and the probability that the sample is it or below it. */
 export interface Step extends Named {
@@ -13,8 +13,10 @@ export interface Above {
   name(id: string): string;
 }
 
-/** The way from the top through the classes given, then on to the likeliest class each time. */
-export function steps(candidates: Likely[], graph: Above, root: string, through: Named[]): Step[] {
+/** The way from the top through the class that is sure, then on to the likeliest class each time. The candidates are the likeliest
+ * alone: what they add up to may be less than the whole, which the sure class knows. */
+export function steps(candidates: Likely[], graph: Above, root: string, sure: Sure | null): Step[] {
+  const through = sure?.path ?? [];
   const mass = new Map<string, number>();
   const below = new Map<string, Set<string>>();
   const names = new Map([...candidates, ...through].map((one) => [one.id, one.name]));
@@ -43,7 +45,13 @@ export function steps(candidates: Likely[], graph: Above, root: string, through:
     passed.add(next);
     way.push(next);
   }
-  return way.map((id) => ({ id, name: names.get(id) ?? graph.name(id), probability: Math.min(1, mass.get(id) ?? 0) }));
+  const known = (id: string, at: number): number => {
+    if (at === 0) return 1;
+    const sum = Math.min(1, mass.get(id) ?? 0);
+    if (!sure || at > through.length) return sum;
+    return id === sure.id ? sure.probability : Math.max(sum, sure.probability);
+  };
+  return way.map((id, at) => ({ id, name: names.get(id) ?? graph.name(id), probability: known(id, at) }));
 }
 
 function likeliest(ids: Set<string> | undefined, mass: Map<string, number>): string | undefined {

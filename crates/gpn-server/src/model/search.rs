@@ -115,8 +115,18 @@ impl SearchIndex {
             }
             node += 1;
         }
-        best.sort_unstable();
-        (count, best.into_iter().skip(offset).take(limit).map(|(_, _, node)| node).collect())
+        // Only the page asked for is put in order.
+        if best.len() > keep {
+            best.select_nth_unstable(keep);
+            best.truncate(keep);
+        }
+        if offset >= best.len() {
+            return (count, Vec::new());
+        }
+        best.select_nth_unstable(offset);
+        let page = &mut best[offset..];
+        page.sort_unstable();
+        (count, page.iter().take(limit).map(|&(_, _, node)| node).collect())
     }
 
     /// The class whose texts a place is in; `first` or one after it. O(log of the way there).

@@ -113,6 +113,9 @@ async function journey(browser, url) {
   await page.locator("#confidence").fill("50");
   await page.waitForFunction(() => !document.querySelector(".verdict-words").innerText.includes("99% sure"));
   check((await page.locator(".ladder .sure").count()) !== 1, "nobody is sure of the top alone");
+  const [, said] = /([\d.]+%) sure/.exec(await page.locator(".verdict-words").innerText()) ?? [];
+  const way = await page.locator(".ladder .sure .number").allInnerTexts();
+  check(way.length === 0 || (way[0] === "100%" && way.at(-1) === said), `the way says what the verdict says, ${said}: ${way}`);
   await page.selectOption("#among", "taught");
   await page.locator(".verdict-name", { hasText: NAME }).waitFor();
   await page.locator(".why .thumbs img").nth(2).waitFor();

@@ -163,7 +163,7 @@ export class Ask implements Panel {
     asked.sure = sure && sure.path.length > 0 ? sure : null;
     if (asked.sure) await store.loadPaths([asked.sure.id]);
     const known = asked.answer?.prediction.classes.filter((one) => store.get(one.id)) ?? [];
-    asked.way = steps(known, store, store.root, asked.sure?.path ?? []);
+    asked.way = steps(known, store, store.root, asked.sure);
   }
 
   /** Asks again how deep the model is sure, after the slider moved. */
