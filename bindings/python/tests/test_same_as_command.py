@@ -33,8 +33,8 @@ def compare(folder: Path, X, y, first, taxonomy: Path, seed: int = 0) -> None:
 
     report = json.loads(command("fit", "train.npz", "--taxonomy", str(taxonomy), "--seed", str(seed), "--out", "m.safetensors", "--json"))
     ours = gpn.GraphFewShotClassifier(taxonomy, random_state=seed).fit(X[first], y[first])
-    shared = ours.report_.keys() & report.keys()
-    assert {"accuracy", "classes"} <= shared and all(ours.report_[key] == report[key] for key in shared)
+    # How long it took is the only difference.
+    assert ours.report_ | {"seconds": 0} == report | {"seconds": 0} and report["accuracy"] > 0
     theirs = gpn.Model.open(folder / "m.safetensors")
     assert theirs.answers == ours.model_.answers
     assert (theirs.prototypes()[1] == ours.model_.prototypes()[1]).all()
