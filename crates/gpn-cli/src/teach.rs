@@ -111,9 +111,13 @@ fn warn_of_repeated(taught: &[Taught]) {
     match repeated[..] {
         [] => {}
         [class] => terminal::warn(&format!(
-            "class {}: {} given before; they count once",
+            "class {}: {}",
             printable::cell(&class.id),
-            counted(class.repeated, "sample was", "samples were")
+            counted(
+                class.repeated,
+                "sample was given before; it counts once",
+                "samples were given before; they count once"
+            )
         )),
         _ => {
             let samples: usize = repeated.iter().map(|class| class.repeated).sum();
