@@ -11,7 +11,7 @@ use gpn_train::{Config, Embeddings};
 
 use super::classes::Classes;
 use super::rows::PARTS;
-use super::unseen::{Row, measure_unseen};
+use super::unseen::{Photo, measure_unseen};
 use super::{FitRequest, Fitted, FittedOn, fit, fit_embedded};
 use crate::encoder::SampleEncoder;
 use crate::error::{Error, Result};
@@ -91,11 +91,7 @@ fn by_encoder(
 }
 
 /// The leaves that have samples left, and the labels among them.
-fn with_samples(
-    source: &dyn Source,
-    labels: &[Node],
-    watch: &Watch<'_>,
-) -> Result<(Vec<Leaf>, Vec<Node>)> {
+fn with_samples(source: &dyn Source, labels: &[Node], watch: &Watch<'_>) -> Result<(Vec<Leaf>, Vec<Node>)> {
     let (leaves, samples) = (source.leaves(), source.describe());
     let mut number = vec![None; leaves.len()];
     for &label in labels {
@@ -151,13 +147,13 @@ fn by_training(
     let mut table = csv::Writer::from_writer(Vec::new());
     // invariant: writing into memory does not fail.
     table.write_record(["class", "sample", "part"]).unwrap();
-    let mut of_class = vec![0; source.leaves().len()];
+    let mut of_class = vec![0_usize; source.leaves().len()];
     for (row, sample) in source.samples().iter().enumerate() {
         let id = &source.leaves()[sample.leaf as usize].id;
         // One of five photos measures what the network makes of photos that it has not seen.
         let place = &mut of_class[sample.leaf as usize];
         *place += 1;
-        let part = if *place % PARTS == 0 { "val" } else { "train" };
+        let part = if place.is_multiple_of(PARTS) { "val" } else { "train" };
         table.write_record([id.as_str(), &row.to_string(), part]).unwrap();
     }
     let bytes = table.into_inner().unwrap();
@@ -217,8 +213,9 @@ fn by_training(
     let dim = model.network.embedder.embedding_len();
     let (leaves, labels) = with_samples(source, &labels, watch)?;
     let (mut seen, mut unseen) = (Vec::new(), Vec::new());
-    for ((&(_, _, row, is_seen), values), &label) in photos.iter().zip(values.chunks_exact(dim)).zip(&labels) {
-        if is_seen { &mut seen } else { &mut unseen }.push(Row { values, label, row });
+    for ((&(_, _, row, is_seen), values), &label) in photos.iter().zip(values.chunks_exact(dim)).zip(&labels)
+    {
+        if is_seen { &mut seen } else { &mut unseen }.push(Photo { values, label, row });
     }
     let base = FittedOn::Network(Box::new(model));
     let mut fitted =
