@@ -231,7 +231,7 @@ mod tests {
             (state >> 33) % below
         };
         for number in 0..3000 {
-            let name: String = (0..1 + draw(7)).map(|_| ['a', 'b', ' ', 'ä'][draw(4) as usize]).collect();
+            let name: String = (0..=draw(7)).map(|_| ['a', 'b', ' ', 'ä'][draw(4) as usize]).collect();
             // The builder takes no name of spaces alone.
             let (id, name) = (format!("c{number}"), format!("b{name}a"));
             let node = builder.add_class(&id);
