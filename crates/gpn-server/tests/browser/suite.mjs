@@ -108,7 +108,7 @@ async function journey(browser, url) {
   await page.locator("#confidence").fill("99");
   await page.waitForFunction(() => {
     const text = document.querySelector(".verdict-words").innerText;
-    return /None of these/.test(text) || Number.parseFloat(/([\d.]+)% sure/.exec(text)?.[1] ?? "0") >= 99;
+    return /It cannot tell/.test(text) || Number.parseFloat(/([\d.]+)% sure/.exec(text)?.[1] ?? "0") >= 99;
   });
   await page.locator("#confidence").fill("50");
   await page.waitForFunction(() => !document.querySelector(".verdict-words").innerText.includes("99% sure"));

@@ -17,7 +17,7 @@ export function verdict(given: Given, sure: Sure | null, best: Likely | undefine
   const words: Child = strange
     ? [h("p", { class: "verdict-name" }, "None of these"), h("p", { class: "hint" }, `It is unlike everything that the model knows. ${closest}`)]
     : !sure
-      ? [h("p", { class: "verdict-name" }, "None of these, surely"), h("p", { class: "hint" }, `No class is ${percent(confidence)} sure. ${closest}`)]
+      ? [h("p", { class: "verdict-name" }, "It cannot tell"), h("p", { class: "hint" }, `No class is ${percent(confidence)} sure. ${closest}`)]
       : [
           h("p", { class: "verdict-name" }, classLink(sure)),
           h("p", { class: "hint" }, `${percent(sure.probability)} sure, estimated with care.`, !exact && best && ` Likeliest in detail: ${best.name}, ${percent(best.probability)}.`),
