@@ -123,7 +123,7 @@ impl PyEncoder {
             }
         };
         let shape = [rows.len(), self.dim()];
-        Ok(PyArray1::from_vec(py, rows.concat()).reshape(shape)?)
+        PyArray1::from_vec(py, rows.concat()).reshape(shape)
     }
 
     /// Numbers of an embedding.
@@ -145,6 +145,7 @@ impl PyEncoder {
         format!("Encoder({}, {} numbers)", self.path.display(), self.dim())
     }
 
+    #[expect(clippy::type_complexity, reason = "what pickle asks for: a class and its arguments")]
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<PathBuf>, Bound<'py, PyAny>))> {

@@ -217,14 +217,11 @@ pub(crate) fn evaluate(
     let held = model.cast::<PyModel>().ok().map(|model| std::sync::Arc::clone(&model.get().classifier));
     let path: PathBuf = if held.is_some() { PathBuf::new() } else { model.extract()? };
     let inner = watched(py, &Listener::default(), &StopHandle::default(), |watch| {
-        let trained = match &held {
-            Some(classifier) => {
-                TrainedModel::from_bytes(&classifier.to_bytes()?, "the model".as_ref(), &device)?
-            }
-            None => {
-                let data = benchmark.folder().map(PathBuf::from).unwrap_or_default();
-                newest_model(&path, &data, &device, watch)?
-            }
+        let trained = if let Some(classifier) = &held {
+            TrainedModel::from_bytes(&classifier.to_bytes()?, "the model".as_ref(), &device)?
+        } else {
+            let data = benchmark.folder().map(PathBuf::from).unwrap_or_default();
+            newest_model(&path, &data, &device, watch)?
         };
         let tasks = TestTasks::of(benchmark, &request)?;
         evaluate_model(&trained, benchmark, &tasks, &request, watch)

@@ -52,8 +52,8 @@ pub(crate) fn fit<'py>(
     };
     let mut sorted: Vec<&String> = ids.iter().collect();
     sorted.sort();
-    if let Some(same) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(bad_input(format!("two labels mean the class `{}`; give it one label", same[0])));
+    if let Some([same, ..]) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(bad_input(format!("two labels mean the class `{same}`; give it one label")));
     }
     let table = rows(samples)?;
     let dim = table.shape()[1];

@@ -72,7 +72,8 @@ fn nested(source: &Bound<'_, PyAny>, graph: &mut TaxonomyBuilder) -> PyResult<()
         let mut children: Vec<(Bound<'_, PyAny>, Option<Bound<'_, PyAny>>)> = Vec::new();
         if below.is_none() {
             continue;
-        } else if let Ok(dict) = below.cast::<PyMapping>() {
+        }
+        if let Ok(dict) = below.cast::<PyMapping>() {
             for item in dict.items()?.iter() {
                 let (child, below): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
                 children.push((child, Some(below)));

@@ -173,9 +173,8 @@ impl PyModel {
         parents: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let class = named(class_)?;
-        let parents = match self::parents(Some(parents))? {
-            Parents::Named(parents) => parents,
-            _ => return Err(bad_input("parents: name at least one class")),
+        let Parents::Named(parents) = self::parents(Some(parents))? else {
+            return Err(bad_input("parents: name at least one class"));
         };
         unlocked(py, || self.classifier.move_class(&class, &parents))?;
         self.revision.fetch_add(1, Ordering::Relaxed);
@@ -259,7 +258,7 @@ impl PyModel {
             classifier.predictor(&PredictRequest::default())?.candidates().probabilities(rows)
         })?;
         let width = values.len() / count.max(1);
-        Ok(PyArray1::from_vec(py, values).reshape([count, width])?)
+        PyArray1::from_vec(py, values).reshape([count, width])
     }
 
     /// The position of the likeliest answer of each sample.
@@ -278,7 +277,7 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (count, values) = self.of_embeddings(py, samples, Classifier::in_space)?;
         let width = values.len() / count.max(1);
-        Ok(PyArray1::from_vec(py, values).reshape([count, width])?)
+        PyArray1::from_vec(py, values).reshape([count, width])
     }
 
     /// The embeddings of samples, `(samples, dim)`.
@@ -292,7 +291,7 @@ impl PyModel {
             self.classifier.embed(&samples, watch)?.into_iter().collect::<gpn::Result<Vec<Vec<f32>>>>()
         })?;
         let width = rows.first().map_or(0, Vec::len);
-        Ok(PyArray1::from_vec(py, rows.concat()).reshape([samples.len(), width])?)
+        PyArray1::from_vec(py, rows.concat()).reshape([samples.len(), width])
     }
 
     /// The prototypes of the classes to choose from: their ids, and an array `(classes, dim)` for a search by FAISS or usearch.
@@ -476,7 +475,7 @@ impl PyModel {
     }
 }
 
-fn class_table<'py>(py: Python<'py>, entries: Vec<ClassEntry>) -> PyResult<Bound<'py, PyDict>> {
+fn class_table(py: Python<'_>, entries: Vec<ClassEntry>) -> PyResult<Bound<'_, PyDict>> {
     let kinds = entries.iter().map(|entry| serialised(py, &entry.kind)).collect::<PyResult<Vec<_>>>()?;
     Ok(Columns::new(py)
         .objects("id", entries.iter().map(|entry| entry.id.clone()).collect())?

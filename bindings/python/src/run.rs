@@ -62,7 +62,7 @@ impl PyRun {
 
 /// Changes settings by a dict, nested or with names such as "train.episodes".
 fn configured(mut config: Config, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Config> {
-    for (key, value) in settings.map(|settings| settings.iter()).into_iter().flatten() {
+    for (key, value) in settings.map(PyDictMethods::iter).into_iter().flatten() {
         let key = named(&key)?;
         if let Ok(group) = value.cast::<PyDict>() {
             for (name, value) in group.iter() {

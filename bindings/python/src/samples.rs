@@ -107,13 +107,8 @@ fn embeddings(what: &Bound<'_, PyAny>, found: &mut Vec<Sample>) -> PyResult<()> 
 /// Each image of an array as a PNG file.
 fn files_of(pixels: &Bound<'_, PyArrayDyn<u8>>) -> PyResult<Vec<Vec<u8>>> {
     let shape = pixels.shape().to_vec();
-    let (height, width) = match shape[..] {
-        [height, width, 3] | [_, height, width, 3] => (height, width),
-        _ => {
-            return Err(bad_input(format!(
-                "images must be of shape (N, H, W, 3) or (H, W, 3), not {shape:?}"
-            )));
-        }
+    let ([height, width, 3] | [_, height, width, 3]) = shape[..] else {
+        return Err(bad_input(format!("images must be of shape (N, H, W, 3) or (H, W, 3), not {shape:?}")));
     };
     let values = pixels.readonly();
     let contiguous = values.as_array().as_standard_layout().into_owned();

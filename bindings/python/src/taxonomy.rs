@@ -73,9 +73,12 @@ impl PyTaxonomy {
         if let Some(spec) = file_of(source)? {
             let is_missing =
                 !spec.contains(':') && spec != "wordnet" && !std::path::Path::new(&spec).exists();
-            let parsed = spec.parse().map_err(|error: TaxonomyError| match is_missing {
-                true => raised("NotFoundError", &error.to_string()),
-                false => Fault::from(error).into(),
+            let parsed = spec.parse().map_err(|error: TaxonomyError| {
+                if is_missing {
+                    raised("NotFoundError", &error.to_string())
+                } else {
+                    Fault::from(error).into()
+                }
             })?;
             let checked = unlocked(py, || Ok(read(&parsed)?))?;
             return Ok(Self::of(checked));

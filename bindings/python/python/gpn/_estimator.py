@@ -157,7 +157,8 @@ class GraphFewShotClassifier(Base):
         samples = self._samples(X, reset=False)
         probabilities = self.model_.probabilities(samples)
         order = np.argsort(self._answer_labels(), kind="stable")
-        table = probabilities[:, order].astype(np.float64)
+        # In rows: the order of memory is the order of sums.
+        table = np.ascontiguousarray(probabilities[:, order], dtype=np.float64)
         table /= table.sum(axis=1, keepdims=True)
         return table
 
