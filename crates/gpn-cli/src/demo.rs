@@ -27,7 +27,10 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
         demo.page.display()
     ));
     let (run, data) = (demo.run.display(), demo.data.display());
-    terminal::say(&format!("next: gpn classes {run}, gpn eval {run} --data {data} --shot 5, gpn classes {}", demo.own.model.display()));
+    terminal::say(&format!(
+        "next: gpn classes {run}, gpn eval {run} --data {data} --shot 5, gpn classes {}",
+        demo.own.model.display()
+    ));
     Ok(())
 }
 

@@ -218,7 +218,12 @@ impl Report {
                 if self.is_cautious {
                     let deep = prediction.sure.as_ref().and_then(|sure| sure.path.last());
                     more.push(deep.map_or_else(String::new, |class| class.id.clone()));
-                    more.push(prediction.sure.as_ref().map_or_else(String::new, |sure| format!("{:.6}", sure.probability)));
+                    more.push(
+                        prediction
+                            .sure
+                            .as_ref()
+                            .map_or_else(String::new, |sure| format!("{:.6}", sure.probability)),
+                    );
                 }
                 if self.names_unknown {
                     more.push(prediction.unknown.is_some_and(|unknown| unknown.is_unknown).to_string());

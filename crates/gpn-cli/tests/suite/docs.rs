@@ -18,7 +18,10 @@ const PARSED: &[(&str, &str)] = &[
         "gpn serve run --addr 0.0.0.0:8443 --write-token-file write-token --read-token-file read-tokens --tls-cert cert.pem --tls-key key.pem",
         "as above",
     ),
-    ("gpn fit photos --out own.safetensors", "trains a network for 2,000 steps; `a_network_is_trained` does fewer"),
+    (
+        "gpn fit photos --out own.safetensors",
+        "trains a network for 2,000 steps; `a_network_is_trained` does fewer",
+    ),
     (
         "gpn data build --source tiny-imagenet:tiny-imagenet-200.zip --taxonomy wordnet --preset tiny-imagenet --out tiny",
         "needs Tiny-ImageNet",
@@ -98,7 +101,9 @@ fn commands(page: &str) -> Vec<String> {
         }
         let is_shell = block.is_some_and(|language| ["", "sh", "console", "bash"].contains(&language));
         let line = line.trim_start_matches("$ ").trim();
-        let line = line.strip_prefix("cargo run --release -p gpn-cli -- ").map_or(line.to_owned(), |rest| format!("gpn {rest}"));
+        let line = line
+            .strip_prefix("cargo run --release -p gpn-cli -- ")
+            .map_or(line.to_owned(), |rest| format!("gpn {rest}"));
         if goes_on {
             let last = found.last_mut().unwrap();
             last.push_str(line.trim_end_matches('\\'));
@@ -255,7 +260,8 @@ fn every_other_page() {
         }
         met.extend(lines);
     }
-    let listed = PARSED.iter().map(|(line, _)| line).chain(NOT_COMMANDS).chain(FAILING.iter().map(|(line, _)| line));
+    let listed =
+        PARSED.iter().map(|(line, _)| line).chain(NOT_COMMANDS).chain(FAILING.iter().map(|(line, _)| line));
     for line in listed {
         assert!(met.contains(*line), "no page has this any more: {line}");
     }
@@ -273,7 +279,9 @@ fn commands_in_the_text_exist() {
             let words: Vec<&str> = span.split_whitespace().skip(1).collect();
             let depth = if ["data", "experiment"].contains(&words[0]) && words.len() > 1 { 2 } else { 1 };
             let name = words[..depth].join(" ");
-            let help = helps.entry(name).or_insert_with(|| success(folder.path(), &[&words[..depth], &["--help"]].concat()));
+            let help = helps
+                .entry(name)
+                .or_insert_with(|| success(folder.path(), &[&words[..depth], &["--help"]].concat()));
             for option in words.iter().filter(|word| word.starts_with("--") && word.len() > 2) {
                 let option = option.split('=').next().unwrap().trim_end_matches(&[',', ']'][..]);
                 assert!(help.contains(option), "{page}: `{span}`: there is no {option}");
@@ -299,7 +307,8 @@ fn a_network_is_trained_on_photos_without_an_encoder() {
     // The sixth part of the photos, which the network was not trained on, and no figures from others.
     assert!(text.contains("measured on 42 samples") && !text.contains("comes later"), "{text}");
     world::picture(&folder.path().join("photo.jpg"), [90, 120, 20], 1);
-    let text = success(folder.path(), &["predict", "own.safetensors", "photo.jpg", "--unknown", "--confidence"]);
+    let text =
+        success(folder.path(), &["predict", "own.safetensors", "photo.jpg", "--unknown", "--confidence"]);
     assert!(text.contains("(as deep as sure)"), "{text}");
 
     // Three classes with two photos each.

@@ -11,12 +11,21 @@ const FAILS: &[(&str, &[&str])] = &[
     // What to fit.
     ("fit nowhere --out o", &["source `nowhere`: there is no such file or folder"]),
     ("fit empty --out o", &["empty: it is empty; one folder of photos per class is expected"]),
-    ("fit flat --encoder lite0.onnx --out o", &["flat: its 2 photos lie in no folder", "put the photos of each class into a folder"]),
+    (
+        "fit flat --encoder lite0.onnx --out o",
+        &["flat: its 2 photos lie in no folder", "put the photos of each class into a folder"],
+    ),
     ("fit photos/Leek --encoder lite0.onnx --out o", &["photos lie in no folder"]),
     ("fit notes --encoder lite0.onnx --out o", &["notes: no photos found"]),
-    ("fit texts --encoder lite0.onnx --out o", &["photos:texts: none of its samples can be read", "its content is none of JPEG"]),
+    (
+        "fit texts --encoder lite0.onnx --out o",
+        &["photos:texts: none of its samples can be read", "its content is none of JPEG"],
+    ),
     ("fit heic --encoder lite0.onnx --out o", &["HEIC photos (iPhone) are not read", "convert to JPEG"]),
-    ("fit one-class --encoder lite0.onnx --out o", &["class `Leek`: they are all of this one", "give samples of two or more"]),
+    (
+        "fit one-class --encoder lite0.onnx --out o",
+        &["class `Leek`: they are all of this one", "give samples of two or more"],
+    ),
     ("fit single --out o", &["too few photos to train a network on", "an encoder needs no training"]),
     ("fit photo.jpg --out o", &["it is a single image; name the folder"]),
     ("fit kinds.csv --out o", &["it is a text table; embeddings are read from .npy, .npz or .parquet"]),
@@ -24,19 +33,34 @@ const FAILS: &[(&str, &[&str])] = &[
     ("fit photo:photos --out o", &["unknown kind `photo` (did you mean `photos`?)"]),
     // Encoders.
     ("fit photos --encoder nowhere.onnx --out o", &["nowhere.onnx: cannot open"]),
-    ("fit photos --encoder text.onnx --out o", &["text.onnx: it is no ONNX model, or a damaged one; export it again"]),
+    (
+        "fit photos --encoder text.onnx --out o",
+        &["text.onnx: it is no ONNX model, or a damaged one; export it again"],
+    ),
     ("fit photos --encoder cut.onnx --out o", &["cut.onnx: it is no ONNX model, or a damaged one"]),
     ("fit photos --encoder photo.jpg --out o", &["photo.jpg: it is no ONNX model"]),
     ("fit photos --encoder minilm --out o", &["minilm: it encodes texts; these are photos"]),
-    ("fit photos --encoder lite0.onnx --encoder-size 8 --out o", &["`size` is 8, but the model takes 16x16", "--encoder-"]),
+    (
+        "fit photos --encoder lite0.onnx --encoder-size 8 --out o",
+        &["`size` is 8, but the model takes 16x16", "--encoder-"],
+    ),
     ("fit x.npy --encoder lite0.onnx --out o", &["it holds embeddings already, which need no encoder"]),
     // Class graphs.
     ("fit x.npy --taxonomy nowhere.csv --out o", &["taxonomy `nowhere.csv`: there is no such file"]),
     ("fit x.npy --taxonomy swapped.csv --out o", &["child and parent seem to be exchanged", "exchange them"]),
-    ("fit x.npy --taxonomy cycle.csv --out o", &["cycle.csv: the class graph has a cycle", "remove one of these edges"]),
-    ("fit x.npy --taxonomy partial.csv --out o", &["classes of x.npy are not in the taxonomy partial.csv", "`Granny`"]),
+    (
+        "fit x.npy --taxonomy cycle.csv --out o",
+        &["cycle.csv: the class graph has a cycle", "remove one of these edges"],
+    ),
+    (
+        "fit x.npy --taxonomy partial.csv --out o",
+        &["classes of x.npy are not in the taxonomy partial.csv", "`Granny`"],
+    ),
     ("fit x.npy --taxonomy misspelt.csv --out o", &["`Gala` (did you mean `Galla`?)"]),
-    ("fit x.npy --taxonomy self.csv --out o", &["self.csv:2: class `Gala` is its own parent; remove this edge"]),
+    (
+        "fit x.npy --taxonomy self.csv --out o",
+        &["self.csv:2: class `Gala` is its own parent; remove this edge"],
+    ),
     ("fit x.npy --taxonomy empty.csv --out o", &["empty.csv: holds no class"]),
     ("fit x.npy --taxonomy one-column.csv --out o", &["expected two columns, child and parent, but found 1"]),
     ("fit x.npy --taxonomy kinds.xlsx --out o", &["kinds.xlsx: is a zip archive"]),
@@ -56,7 +80,10 @@ const FAILS: &[(&str, &[&str])] = &[
     ("fit text.npy --out o", &["text.npy: not a readable .npy file"]),
     ("fit unlabelled.npz --out o", &["unlabelled.npz: has no array `labels`", "it has embeddings.npy"]),
     ("fit cut.npz --out o", &["cut.npz: damaged zip archive", "the file is cut short"]),
-    ("fit strange.npy --taxonomy kinds.csv --out o", &["classes of strange.npy are not in the taxonomy kinds.csv", "`Kiwi`"]),
+    (
+        "fit strange.npy --taxonomy kinds.csv --out o",
+        &["classes of strange.npy are not in the taxonomy kinds.csv", "`Kiwi`"],
+    ),
     // What to write.
     ("fit x.npy --out .", &[".: it is a directory; name a file"]),
     ("fit x.npy --out mine.txt", &["mine.txt: it exists already; name another file, or pass --force"]),
@@ -73,41 +100,95 @@ const FAILS: &[(&str, &[&str])] = &[
     ("test m.safetensors more", &["it is an image; this model takes embeddings of 8 numbers"]),
     ("test m.safetensors narrow.npy", &["the embedding has 5 numbers; this model takes 8"]),
     ("test m.safetensors unlabelled.npy", &["no labels beside it"]),
-    ("test m.safetensors strange.npy", &["classes of strange.npy are not in the model m.safetensors", "`Kiwi`"]),
+    (
+        "test m.safetensors strange.npy",
+        &["classes of strange.npy are not in the model m.safetensors", "`Kiwi`"],
+    ),
     ("test m.safetensors x.npy --csv mine.txt", &["mine.txt: it exists already"]),
     ("test m.safetensors x.npy --csv r --report r", &["r: --csv and --report name the same file"]),
-    ("test text.safetensors more", &["text.safetensors: it is no model of gpn's, or a damaged one", "`gpn fit`"]),
+    (
+        "test text.safetensors more",
+        &["text.safetensors: it is no model of gpn's, or a damaged one", "`gpn fit`"],
+    ),
     ("test cut.safetensors more", &["cut.safetensors: it is no model of gpn's, or a damaged one"]),
     ("test photos more", &["photos: it is no run and holds no model.safetensors"]),
     ("test lite0.onnx more", &["lite0.onnx: it is no model of gpn's"]),
-    ("test shop.safetensors more --encoder map.onnx", &["this is not the encoder that the model was made with", "its content differs"]),
-    ("test shop.safetensors more --encoder lite0.onnx --encoder-mean 1,2,3", &["the setting `mean` is [1.0,2.0,3.0]"]),
+    (
+        "test shop.safetensors more --encoder map.onnx",
+        &["this is not the encoder that the model was made with", "its content differs"],
+    ),
+    (
+        "test shop.safetensors more --encoder lite0.onnx --encoder-mean 1,2,3",
+        &["the setting `mean` is [1.0,2.0,3.0]"],
+    ),
     // Teaching.
     ("teach shop.safetensors --class Kiwi nowhere.jpg --out o", &["nowhere.jpg: cannot open"]),
-    ("teach shop.safetensors --class Kiwi text.jpg --out o", &["text.jpg: broken image: its content is none of JPEG"]),
+    (
+        "teach shop.safetensors --class Kiwi text.jpg --out o",
+        &["text.jpg: broken image: its content is none of JPEG"],
+    ),
     ("teach shop.safetensors --class Kiwi cut.jpg --out o", &["cut.jpg: broken image", "cut short"]),
-    ("teach shop.safetensors --class Kiwi empty.jpg --out o", &["empty.jpg: broken image: the file is empty"]),
-    ("teach shop.safetensors --class Kiwi photo.heic --out o", &["is a HEIC photo (iPhone), which is not read; convert to JPEG"]),
+    (
+        "teach shop.safetensors --class Kiwi empty.jpg --out o",
+        &["empty.jpg: broken image: the file is empty"],
+    ),
+    (
+        "teach shop.safetensors --class Kiwi photo.heic --out o",
+        &["is a HEIC photo (iPhone), which is not read; convert to JPEG"],
+    ),
     ("teach shop.safetensors --class Kiwi empty --out o", &["empty: there are no images in it"]),
-    ("teach shop.safetensors --class Kiwi x.npy --out o", &["the embedding has 8 numbers; the model's encoder gives 12"]),
-    ("teach shop.safetensors --class Kiwi --parent Citrsu photo.jpg --out o", &["parent `Citrsu`: there is no such class; did you mean `Citrus`?"]),
-    ("teach shop.safetensors --class Gala photo.jpg --out o", &["class `Gala`: it is already taught", "--more adds to them"]),
+    (
+        "teach shop.safetensors --class Kiwi x.npy --out o",
+        &["the embedding has 8 numbers; the model's encoder gives 12"],
+    ),
+    (
+        "teach shop.safetensors --class Kiwi --parent Citrsu photo.jpg --out o",
+        &["parent `Citrsu`: there is no such class; did you mean `Citrus`?"],
+    ),
+    (
+        "teach shop.safetensors --class Gala photo.jpg --out o",
+        &["class `Gala`: it is already taught", "--more adds to them"],
+    ),
     ("teach shop.safetensors --class Kiwi --parent Kiwi photo.jpg --out o", &["class `Kiwi`"]),
-    ("teach shop.safetensors --class Kiwi --taxonomy kinds.csv photo.jpg --out o", &["neither the model nor the given class graph has it"]),
+    (
+        "teach shop.safetensors --class Kiwi --taxonomy kinds.csv photo.jpg --out o",
+        &["neither the model nor the given class graph has it"],
+    ),
     ("teach shop.safetensors --class Kiwi photo.jpg --out mine.txt", &["mine.txt: it exists already"]),
     ("teach shop.safetensors --class= photo.jpg --out o", &["a class needs a name of visible characters"]),
-    ("teach shop.safetensors --classes-from empty --out o", &["empty: there are no folders in it; one for each class is expected"]),
-    ("teach m.safetensors --class Kiwi photo.jpg --out o", &["it is an image; this model takes embeddings of 8 numbers"]),
-    ("teach m.safetensors --class Kiwi narrow.npy --out o", &["the embedding has 5 numbers; this model takes 8"]),
+    (
+        "teach shop.safetensors --classes-from empty --out o",
+        &["empty: there are no folders in it; one for each class is expected"],
+    ),
+    (
+        "teach m.safetensors --class Kiwi photo.jpg --out o",
+        &["it is an image; this model takes embeddings of 8 numbers"],
+    ),
+    (
+        "teach m.safetensors --class Kiwi narrow.npy --out o",
+        &["the embedding has 5 numbers; this model takes 8"],
+    ),
     // Changes.
-    ("forget shop.safetensors --class Kiwi --out o", &["class `Kiwi`: there is no such class; `gpn classes MODEL` lists them"]),
-    ("forget shop.safetensors --class Fruit --out o", &["class `Fruit`: it has no samples that could be forgotten"]),
-    ("move shop.safetensors --class Fruit --below Apple --out o", &["class `Fruit`: `Apple` is below it; name a class that is not"]),
+    (
+        "forget shop.safetensors --class Kiwi --out o",
+        &["class `Kiwi`: there is no such class; `gpn classes MODEL` lists them"],
+    ),
+    (
+        "forget shop.safetensors --class Fruit --out o",
+        &["class `Fruit`: it has no samples that could be forgotten"],
+    ),
+    (
+        "move shop.safetensors --class Fruit --below Apple --out o",
+        &["class `Fruit`: `Apple` is below it; name a class that is not"],
+    ),
     ("move shop.safetensors --class Gala --below Gala --out o", &["it cannot be below itself"]),
     ("move shop.safetensors --class Gala --below Kiwi --out o", &["class `Kiwi`: there is no such class"]),
     ("rename shop.safetensors --class Gala --to= --out o", &["a class needs a name of visible characters"]),
     // Predicting.
-    ("predict shop.safetensors nowhere.jpg", &["nowhere.jpg: cannot open", "1 of 1 samples could not be read"]),
+    (
+        "predict shop.safetensors nowhere.jpg",
+        &["nowhere.jpg: cannot open", "1 of 1 samples could not be read"],
+    ),
     ("predict shop.safetensors text.jpg", &["text.jpg: broken image"]),
     ("predict shop.safetensors cut.jpg", &["cut.jpg: broken image"]),
     ("predict shop.safetensors photo.heic", &["is a HEIC photo (iPhone)"]),
@@ -116,25 +197,46 @@ const FAILS: &[(&str, &[&str])] = &[
     ("predict m.safetensors photo.jpg", &["it is an image; this model takes embeddings of 8 numbers"]),
     ("predict m.safetensors narrow.npy", &["the embedding has 5 numbers; this model takes 8"]),
     ("predict m.safetensors x.npy --among Gala,Kiwi", &["class `Kiwi`: there is no such class"]),
-    ("predict m.safetensors x.npy --below Gala", &["class `Gala`: the model has no trained or taught class below it"]),
+    (
+        "predict m.safetensors x.npy --below Gala",
+        &["class `Gala`: the model has no trained or taught class below it"],
+    ),
     ("predict m.safetensors x.npy --taught", &["there is no class to choose from"]),
-    ("predict m.safetensors x.npy --explain --format csv", &["--explain has no place in CSV; use --format text or json"]),
+    (
+        "predict m.safetensors x.npy --explain --format csv",
+        &["--explain has no place in CSV; use --format text or json"],
+    ),
     ("predict photo.jpg shop.safetensors", &["photo.jpg: it is no model of gpn's"]),
     // Embeddings.
     ("embed lite0.onnx nowhere --out e.npy", &["nowhere: cannot open"]),
     ("embed lite0.onnx empty --out e.npy", &["empty: there are no images in it"]),
     ("embed lite0.onnx texts --out e.npy", &["nothing was written", "its content is none of JPEG"]),
     ("embed lite0.onnx photos --out e.csv", &["a file that ends in .npy, .npz or .parquet"]),
-    ("embed minilm kinds.csv --out e.npy", &["kinds.csv: there is no column `text`; there are child, parent"]),
+    (
+        "embed minilm kinds.csv --out e.npy",
+        &["kinds.csv: there is no column `text`; there are child, parent"],
+    ),
     ("embed minilm photos --out e.npy", &["photos: it is a directory; name a text file"]),
-    ("embed empty photos --out e.npy", &["empty: it is neither a text encoder (no tokenizer.json) nor a run directory"]),
+    (
+        "embed empty photos --out e.npy",
+        &["empty: it is neither a text encoder (no tokenizer.json) nor a run directory"],
+    ),
     // Benchmarks.
-    ("data build --source nowhere --taxonomy kinds.csv --out b", &["source `nowhere`: there is no such file or folder"]),
+    (
+        "data build --source nowhere --taxonomy kinds.csv --out b",
+        &["source `nowhere`: there is no such file or folder"],
+    ),
     ("data build --source photos --taxonomy swapped.csv --out b", &["child and parent seem to be exchanged"]),
     ("data build --source photos --taxonomy cycle.csv --out b", &["the class graph has a cycle"]),
     ("data build --source photos --taxonomy misspelt.csv --out b", &["did you mean `Galla`?"]),
-    ("data build --source x.npy --out b", &["x.npy brings no class graph of its own; name one with --taxonomy"]),
-    ("data build --source photos --taxonomy kinds.csv --out photos", &["photos: it exists and is no benchmark"]),
+    (
+        "data build --source x.npy --out b",
+        &["x.npy brings no class graph of its own; name one with --taxonomy"],
+    ),
+    (
+        "data build --source photos --taxonomy kinds.csv --out photos",
+        &["photos: it exists and is no benchmark"],
+    ),
 ];
 
 /// What ends with exit code 2.
@@ -151,7 +253,10 @@ const WRONG_USAGE: &[(&str, &str)] = &[
     ("predict m.safetensors x.npy --confidence 2", "give a share between 0 and 1"),
     ("predict m.safetensors x.npy --level 0", "give a number of at least 1, `all` or `leaves`"),
     ("predict m.safetensors x.npy --top 0", "0 is not in 1.."),
-    ("data build --source photos --taxonomy kinds.csv --out b --train-share 2", "give a share between 0 and 1"),
+    (
+        "data build --source photos --taxonomy kinds.csv --out b --train-share 2",
+        "give a share between 0 and 1",
+    ),
 ];
 
 const LEAVES: [&str; 5] = ["Gala", "Granny", "Lemon", "Orange", "Leek"];
@@ -219,11 +324,23 @@ fn folder() -> tempfile::TempDir {
     for (class, (leaf, above)) in LEAVES.iter().zip(above).enumerate() {
         let colour = [40 * class as u8, 200 - 40 * class as u8, 90];
         for number in 0..4 {
-            world::picture(&at("photos").join(above).join(leaf).join(format!("{number}.jpg")), colour, number);
+            world::picture(
+                &at("photos").join(above).join(leaf).join(format!("{number}.jpg")),
+                colour,
+                number,
+            );
         }
         world::picture(&at("more").join(above).join(leaf).join("9.jpg"), colour, 9);
     }
-    for name in ["single/a/1.jpg", "single/b/1.jpg", "photo.jpg", "flat/a.jpg", "flat/b.jpg", "one-class/Leek/a.jpg", "one-class/Leek/b.jpg"] {
+    for name in [
+        "single/a/1.jpg",
+        "single/b/1.jpg",
+        "photo.jpg",
+        "flat/a.jpg",
+        "flat/b.jpg",
+        "one-class/Leek/a.jpg",
+        "one-class/Leek/b.jpg",
+    ] {
         world::picture(&at(name), [9, 99, 199], name.len() as u32);
     }
     let heic = [&b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"[..], &[0; 100]].concat();
@@ -257,7 +374,10 @@ fn folder() -> tempfile::TempDir {
         fs::write(at(name), content).unwrap();
     }
     tables(folder.path());
-    success(folder.path(), &["fit", "photos", "--encoder=lite0.onnx", "--no-cache", "--out=shop.safetensors"]);
+    success(
+        folder.path(),
+        &["fit", "photos", "--encoder=lite0.onnx", "--no-cache", "--out=shop.safetensors"],
+    );
     success(folder.path(), &["fit", "x.npy", "--taxonomy=kinds.csv", "--out=m.safetensors"]);
     success(folder.path(), &["embed", "lite0.onnx", "photos", "--no-cache", "--out=all.npz"]);
     success(folder.path(), &["embed", "lite0.onnx", "photo.jpg", "--no-cache", "--out=unlabelled.npz"]);
@@ -311,7 +431,10 @@ fn wrong_inputs_are_answered_with_what_to_do() {
             || is_fault
             || !expected.iter().all(|words| message.contains(words))
         {
-            wrong.push(format!("gpn {line}\n  exit code {:?}, not {code}; expected {expected:?}\n  {message}", output.status.code()));
+            wrong.push(format!(
+                "gpn {line}\n  exit code {:?}, not {code}; expected {expected:?}\n  {message}",
+                output.status.code()
+            ));
         }
         let after = content();
         if after != before {
@@ -320,7 +443,13 @@ fn wrong_inputs_are_answered_with_what_to_do() {
             break;
         }
     }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), FAILS.len() + WRONG_USAGE.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        FAILS.len() + WRONG_USAGE.len(),
+        wrong.join("\n")
+    );
 }
 
 /// A sample that cannot be read is named, and the rest goes on.

@@ -110,7 +110,9 @@ pub fn demo(request: &DemoRequest, watch: &Watch<'_>) -> Result<Option<Demo>> {
     let side = |split| side(&model, &benchmark, split, request.seed, watch);
     let sides = [side(Split::Close)?, side(Split::Far)?];
 
-    watch.step("4. Classes of your own: fit, test, teach and predict with the classes that the network never saw");
+    watch.step(
+        "4. Classes of your own: fit, test, teach and predict with the classes that the network never saw",
+    );
     let network = TrainedModel::read(&folder.join("model.safetensors"), &device)?;
     let own = own::own(&benchmark, network, &out.join("own.safetensors"), watch)?;
     let file = out.join("report.html");

@@ -86,7 +86,8 @@ pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch
         .ok_or_else(|| Error::input("the demo", "it has no class to teach"))?;
     let later = classes.remove(later);
 
-    let all: Vec<u32> = classes.iter().flat_map(|class| class.fit.iter().chain(&class.test)).copied().collect();
+    let all: Vec<u32> =
+        classes.iter().flat_map(|class| class.fit.iter().chain(&class.test)).copied().collect();
     let embedded = Embeddings::of_samples(&model.network.embedder, benchmark.store(), all, watch.stop())?;
     let dim = model.network.embedder.embedding_len();
     let (mut values, mut labels) = (Vec::new(), Vec::new());
@@ -121,7 +122,12 @@ pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch
     let class = NewClass {
         class: taxonomy.id(later.node).to_owned(),
         parents: Parents::FromGraph,
-        samples: later.fit.iter().take(TAUGHT).map(|&sample| image(benchmark.store(), sample)).collect::<Result<_>>()?,
+        samples: later
+            .fit
+            .iter()
+            .take(TAUGHT)
+            .map(|&sample| image(benchmark.store(), sample))
+            .collect::<Result<_>>()?,
     };
     classifier.teach(&[class], IfTaught::Refuse, watch)?;
     classifier.save(file)?;
@@ -131,7 +137,9 @@ pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch
         let right = of.iter().zip(answers).filter(|((node, _), answer)| is_right(taxonomy.id(*node), answer));
         right.count() as f64 / of.len().max(1) as f64
     };
-    let is_sure = |((node, _), answer): &(&(Node, u32), &Prediction)| sure_is_right(&classifier, *node, benchmark, answer);
+    let is_sure = |((node, _), answer): &(&(Node, u32), &Prediction)| {
+        sure_is_right(&classifier, *node, benchmark, answer)
+    };
     let sure = tested.iter().zip(&known_before).filter(is_sure).count() as f64 / tested.len().max(1) as f64;
     let is_leaf = |answer: &&Prediction| {
         answer.sure.as_ref().and_then(|sure| sure.path.last()).is_some_and(|deep| {
@@ -139,22 +147,26 @@ pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch
         })
     };
     let leaf_answers = known_before.iter().filter(is_leaf).count() as f64 / tested.len().max(1) as f64;
-    let known_shown = tested.iter().zip(&known_before).step_by(tested.len().div_ceil(14).max(1)).map(|(&(node, sample), answer)| Shown {
-        sample,
-        class: taxonomy.name(node).to_owned(),
-        answers: vec![
-            ("answer", named(answer), is_right(taxonomy.id(node), answer)),
-            ("sure", sure_named(answer), sure_is_right(&classifier, node, benchmark, answer)),
-        ],
-    });
-    let new_shown = new.iter().zip(new_before.iter().zip(&new_after)).take(7).map(|(&(node, sample), (before, after))| Shown {
-        sample,
-        class: taxonomy.name(node).to_owned(),
-        answers: vec![
-            ("before", named(before), is_right(taxonomy.id(node), before)),
-            ("after", named(after), is_right(taxonomy.id(node), after)),
-        ],
-    });
+    let known_shown = tested.iter().zip(&known_before).step_by(tested.len().div_ceil(14).max(1)).map(
+        |(&(node, sample), answer)| Shown {
+            sample,
+            class: taxonomy.name(node).to_owned(),
+            answers: vec![
+                ("answer", named(answer), is_right(taxonomy.id(node), answer)),
+                ("sure", sure_named(answer), sure_is_right(&classifier, node, benchmark, answer)),
+            ],
+        },
+    );
+    let new_shown = new.iter().zip(new_before.iter().zip(&new_after)).take(7).map(
+        |(&(node, sample), (before, after))| Shown {
+            sample,
+            class: taxonomy.name(node).to_owned(),
+            answers: vec![
+                ("before", named(before), is_right(taxonomy.id(node), before)),
+                ("after", named(after), is_right(taxonomy.id(node), after)),
+            ],
+        },
+    );
     let parent = parent_of(&later).map_or_else(String::new, |parent| taxonomy.name(parent).to_owned());
     Ok(Own {
         classes: classes.len(),
@@ -182,7 +194,9 @@ fn named(answer: &Prediction) -> String {
 /// Whether the answer that is as deep as sure is the class or one above it.
 fn sure_is_right(classifier: &Classifier, node: Node, benchmark: &Benchmark, answer: &Prediction) -> bool {
     let graph = classifier.graph();
-    let Some(mut above) = graph.find(benchmark.taxonomy().id(node)).map(|node| vec![node]) else { return false };
+    let Some(mut above) = graph.find(benchmark.taxonomy().id(node)).map(|node| vec![node]) else {
+        return false;
+    };
     let Some(deep) = answer.sure.as_ref().and_then(|sure| sure.path.last()) else { return true };
     while let Some(node) = above.pop() {
         if graph.id(node) == deep.id {

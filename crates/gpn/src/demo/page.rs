@@ -97,15 +97,16 @@ pub(super) fn report(
 
 /// The journey with classes of one's own.
 fn own_classes(own: &Own, benchmark: &Benchmark) -> Result<Vec<Block>> {
-    let column = Column { group: None, name: "Share, %".into(), better: Better::Higher, decimals: 1, signed: false };
-    let row = |name: String, share: f64| Row {
-        name,
-        cells: vec![Cell::number(100.0 * share)],
-        rule_above: false,
-    };
+    let column =
+        Column { group: None, name: "Share, %".into(), better: Better::Higher, decimals: 1, signed: false };
+    let row =
+        |name: String, share: f64| Row { name, cells: vec![Cell::number(100.0 * share)], rule_above: false };
     let [new, parent] = &own.taught;
     let table = Table {
-        title: format!("{} images of {} classes fitted, {} others tested", own.images[0], own.classes, own.images[1]),
+        title: format!(
+            "{} images of {} classes fitted, {} others tested",
+            own.images[0], own.classes, own.images[1]
+        ),
         stub: String::new(),
         columns: vec![column],
         rows: vec![
@@ -138,7 +139,10 @@ fn own_classes(own: &Own, benchmark: &Benchmark) -> Result<Vec<Block>> {
     };
     let groups = vec![
         PictureGroup { title: "Some of the images tested".into(), pictures: pictures(&own.shown[0])? },
-        PictureGroup { title: format!("Images of {new}, before and after it was taught"), pictures: pictures(&own.shown[1])? },
+        PictureGroup {
+            title: format!("Images of {new}, before and after it was taught"),
+            pictures: pictures(&own.shown[1])?,
+        },
     ];
     Ok(vec![
         Block::Text(

@@ -91,11 +91,7 @@ fn by_encoder(
 }
 
 /// The leaves that have samples left, and the labels among them.
-fn with_samples(
-    source: &dyn Source,
-    labels: &[Node],
-    watch: &Watch<'_>,
-) -> Result<(Vec<Leaf>, Vec<Node>)> {
+fn with_samples(source: &dyn Source, labels: &[Node], watch: &Watch<'_>) -> Result<(Vec<Leaf>, Vec<Node>)> {
     let (leaves, samples) = (source.leaves(), source.describe());
     let mut number = vec![None; leaves.len()];
     for &label in labels {
@@ -217,7 +213,8 @@ fn by_training(
     let dim = model.network.embedder.embedding_len();
     let (leaves, labels) = with_samples(source, &labels, watch)?;
     let (mut seen, mut unseen) = (Vec::new(), Vec::new());
-    for ((&(_, _, row, is_seen), values), &label) in photos.iter().zip(values.chunks_exact(dim)).zip(&labels) {
+    for ((&(_, _, row, is_seen), values), &label) in photos.iter().zip(values.chunks_exact(dim)).zip(&labels)
+    {
         if is_seen { &mut seen } else { &mut unseen }.push(Row { values, label, row });
     }
     let base = FittedOn::Network(Box::new(model));

@@ -33,7 +33,8 @@ pub(super) fn measure_unseen(
     report.answers = answers(seen, unseen, classes, request, watch)?;
     report.measured = report.answers.len();
     let share = |count: usize| (!unseen.is_empty()).then(|| count as f64 / unseen.len() as f64);
-    report.accuracy = share(report.answers.iter().filter(|answer| answer.ranked[0].0 == answer.truth).count());
+    report.accuracy =
+        share(report.answers.iter().filter(|answer| answer.ranked[0].0 == answer.truth).count());
     let (means, counts) = means(seen, classes.answers, report.dim);
     report.nearest_mean = share(unseen.iter().filter(|row| nearest(row.values, &means) == row.label).count());
     let largest = (0..classes.answers as Node).rev().max_by_key(|&class| counts[class as usize]);
@@ -106,8 +107,11 @@ mod tests {
     #[test]
     fn the_nearest_mean_is_that_of_the_class() {
         let values = [[0.0, 0.0], [0.0, 2.0], [9.0, 9.0]];
-        let rows: Vec<Row<'_>> =
-            [0, 0, 2].into_iter().enumerate().map(|(row, label)| Row { values: &values[row], label, row }).collect();
+        let rows: Vec<Row<'_>> = [0, 0, 2]
+            .into_iter()
+            .enumerate()
+            .map(|(row, label)| Row { values: &values[row], label, row })
+            .collect();
         let (means, counts) = means(&rows, 3, 2);
         assert_eq!((means[0].as_deref(), &counts[..]), (Some(&[0.0, 1.0][..]), &[2, 0, 1][..]));
         assert_eq!((nearest(&[1.0, 1.0], &means), nearest(&[8.0, 8.0], &means)), (0, 2));
