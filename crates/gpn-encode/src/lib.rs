@@ -2,7 +2,7 @@
 //!
 //! **In** come an ONNX model ([`ImageEncoder`], [`TextEncoder`]) with settings ([`EncoderConfig`]), and samples: image files, a
 //! [`Source`](gpn_data::Source), texts. **Out** comes one embedding for each sample, or the error of that sample ([`Encoded`]). Images
-//! are spread over rayon's threads; texts of one length go together. Models run by `tract`, in pure Rust; with the cargo feature
+//! are spread over rayon's threads. Models run by `tract`, in pure Rust; with the cargo feature
 //! `ort` an installed ONNX Runtime can be chosen instead.
 //!
 //! - An [`EmbeddingCache`] keeps embeddings by the content of samples, so that nothing is encoded twice.

@@ -18,8 +18,6 @@ use crate::id::{EncoderId, Preparation, TextPreparation};
 use crate::onnx::{INT32, INT64, Input, OnnxModel};
 use crate::runtime::{self, InputShapes, Output, Session, Tensor};
 
-/// Texts of one length that the model is run on at a time.
-const BATCH: usize = 16;
 /// Largest tokenizer file.
 const MAX_TOKENIZER_BYTES: u64 = 256 << 20;
 /// Most tokens that a text may have.
@@ -135,7 +133,7 @@ impl TextEncoder {
         };
         let unfit = |reason: String| EncodeError::unfit(&path, reason);
         let tokens = encoder.tokens("one").map_err(unfit)?;
-        let (embeddings, is_pooled) = encoder.run(&[&tokens]).map_err(unfit)?;
+        let (embedding, is_pooled) = encoder.run(&tokens).map_err(unfit)?;
         if let Some(module) = files.further_module.filter(|_| !is_pooled) {
             return Err(EncodeError::unfit(
                 folder,
@@ -144,7 +142,7 @@ impl TextEncoder {
                 ),
             ));
         }
-        encoder.id.dim = embeddings[0].len();
+        encoder.id.dim = embedding.len();
         Ok(encoder)
     }
 
@@ -163,8 +161,8 @@ impl TextEncoder {
         &self.path
     }
 
-    /// Encodes texts, spread over rayon's threads, those of one length together. A text that cannot be encoded is an error in its
-    /// place; the outer error is [`EncodeError::Interrupted`] alone.
+    /// Encodes texts, spread over rayon's threads, each alone: in a batch its embedding would depend on the others by a rounding. A text
+    /// that cannot be encoded is an error in its place; the outer error is [`EncodeError::Interrupted`] alone.
     pub fn encode(
         &self,
         texts: &[impl AsRef<str> + Sync],
@@ -175,35 +173,15 @@ impl TextEncoder {
         let hash = |index: usize| Ok(hash_of(texts[index].as_ref()));
         let name = |index: usize| shortened(texts[index].as_ref());
         through_cache(texts.len(), cache, progress, name, hash, |missing, finished| {
-            let tokens: Vec<Result<Tokens, String>> =
-                missing.par_iter().map(|&index| self.tokens(texts[index].as_ref())).collect();
-            let mut by_length: Vec<(usize, usize, Tokens)> = Vec::with_capacity(missing.len());
-            for (&index, tokens) in missing.iter().zip(tokens) {
-                match tokens {
-                    Ok(tokens) => by_length.push((tokens.ids.len(), index, tokens)),
-                    Err(reason) => {
-                        finished.take(index, Err(EncodeError::Sample { name: name(index), reason }))?;
-                    }
-                }
-            }
-            by_length.sort_unstable_by_key(|(length, index, _)| (*length, *index));
-            let batches: Vec<&[(usize, usize, Tokens)]> = by_length
-                .chunk_by(|(a, ..), (b, ..)| a == b)
-                .flat_map(|same_length| same_length.chunks(BATCH))
-                .collect();
-            batches.into_par_iter().try_for_each(|batch| {
+            missing.par_iter().try_for_each(|&index| {
                 finished.check()?;
-                let tokens: Vec<&Tokens> = batch.iter().map(|(_, _, tokens)| tokens).collect();
-                let embeddings = self.run(&tokens).map(|(embeddings, _)| embeddings);
-                for (row, (_, index, _)) in batch.iter().enumerate() {
-                    let embedding = embeddings.as_ref().map_err(Clone::clone);
-                    let result = embedding
-                        .and_then(|embeddings| check_finite(embeddings[row].clone()))
-                        .map(|embedding| (hash_of(texts[*index].as_ref()), embedding))
-                        .map_err(|reason| EncodeError::Sample { name: name(*index), reason });
-                    finished.take(*index, result)?;
-                }
-                Ok(())
+                let text = texts[index].as_ref();
+                let result = (self.tokens(text))
+                    .and_then(|tokens| self.run(&tokens))
+                    .and_then(|(embedding, _)| check_finite(embedding))
+                    .map(|embedding| (hash_of(text), embedding))
+                    .map_err(|reason| EncodeError::Sample { name: name(index), reason });
+                finished.take(index, result)
             })
         })
     }
@@ -219,15 +197,15 @@ impl TextEncoder {
         Ok(Tokens { ids: encoding.get_ids().to_vec(), types: encoding.get_type_ids().to_vec() })
     }
 
-    /// Runs the model on texts of equally many tokens, and tells whether its output is already one vector for each.
-    fn run(&self, batch: &[&Tokens]) -> Result<(Vec<Vec<f32>>, bool), String> {
-        let length = batch[0].ids.len();
-        let shape = vec![batch.len(), length];
+    /// Runs the model on a text, and tells whether its output is already one vector.
+    fn run(&self, text: &Tokens) -> Result<(Vec<f32>, bool), String> {
+        let length = text.ids.len();
+        let shape = vec![1, length];
         let inputs = self.inputs.iter().map(|input| {
-            let numbers: Vec<u32> = match input.name.as_str() {
-                "attention_mask" => vec![1; batch.len() * length],
-                "token_type_ids" => batch.iter().flat_map(|tokens| tokens.types.iter().copied()).collect(),
-                _ => batch.iter().flat_map(|tokens| tokens.ids.iter().copied()).collect(),
+            let numbers = match input.name.as_str() {
+                "attention_mask" => vec![1; length],
+                "token_type_ids" => text.types.clone(),
+                _ => text.ids.clone(),
             };
             if input.element == INT32 {
                 Tensor::I32(shape.clone(), numbers.into_iter().map(|number| number as i32).collect())
@@ -236,29 +214,23 @@ impl TextEncoder {
             }
         });
         let Output { shape, values } = self.session.run(inputs.collect())?;
-        let (mut embeddings, is_pooled): (Vec<Vec<f32>>, bool) = match *shape.as_slice() {
-            [rows, dim] if rows == batch.len() && dim > 0 => {
-                (values.chunks_exact(dim).map(<[f32]>::to_vec).collect(), true)
-            }
-            [rows, tokens, dim] if rows == batch.len() && tokens == length && dim > 0 => {
-                let pooled = |states: &[f32]| pooled(states, dim, self.preparation.pooling);
-                (values.chunks_exact(length * dim).map(pooled).collect(), false)
+        let (mut embedding, is_pooled) = match *shape.as_slice() {
+            [1, dim] if dim > 0 => (values, true),
+            [1, tokens, dim] if tokens == length && dim > 0 => {
+                (pooled(&values, dim, self.preparation.pooling), false)
             }
             _ => {
                 return Err(format!(
-                    "its output `{}` has the shape {shape:?} for {} texts of {length} tokens; [texts, tokens, D] or \
+                    "its output `{}` has the shape {shape:?} for a text of {length} tokens; [texts, tokens, D] or \
                      [texts, D] is needed",
-                    self.id.output,
-                    batch.len()
+                    self.id.output
                 ));
             }
         };
         if self.id.normalise {
-            for embedding in &mut embeddings {
-                to_unit_length(embedding);
-            }
+            to_unit_length(&mut embedding);
         }
-        Ok((embeddings, is_pooled))
+        Ok((embedding, is_pooled))
     }
 }
 

@@ -11,6 +11,9 @@ use super::borders::Borders;
 use super::posterior::Posterior;
 use crate::error::{ModelError, Result};
 
+/// Exponentials of what is below add nothing to a sum that is at least one.
+const NEGLIGIBLE: f64 = -45.0;
+
 /// What says that a sample belongs to none of the classes; more is stranger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -297,10 +300,12 @@ pub fn best_scale(scores: &[f32], answers: usize, right: &[u32]) -> f32 {
         let scale = libm::exp(log);
         let of_row = |(row, &right): (&[f32], &u32)| {
             let highest = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-            let total: f64 = row.iter().map(|&s| libm::exp(scale * (f64::from(s) - highest))).sum();
+            let off = row.iter().map(|&score| scale * (f64::from(score) - highest));
+            let total: f64 = off.filter(|&off| off > NEGLIGIBLE).map(libm::exp).sum();
             libm::log(total) - scale * (f64::from(row[right as usize]) - highest)
         };
-        scores.chunks_exact(answers).zip(right).map(of_row).sum()
+        let losses: Vec<f64> = scores.par_chunks_exact(answers).zip(right).map(of_row).collect();
+        losses.iter().sum()
     };
     let golden = 0.618_033_988_749_895;
     let (mut low, mut high) = (-7.0_f64, 7.0_f64);

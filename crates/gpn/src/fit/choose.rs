@@ -17,7 +17,7 @@ const RIDGES: [f64; 3] = [1.0, 0.1, 0.01];
 /// Parts of the samples that measure, one after the other, where there are few samples; with many, one part is enough.
 const FOLDS: usize = 3;
 /// More samples than these are many.
-const FEW: usize = 20_000;
+const FEW: usize = 4_000;
 
 /// A way to answer, and what came of it.
 pub(super) struct Tried {
@@ -73,29 +73,46 @@ pub(super) fn choose(
     let folds: Vec<Fold> =
         (0..count).map(|part| chosen.fold(part)).filter(|fold| !fold.right.is_empty()).collect();
     let right: Vec<Node> = folds.iter().flat_map(|fold| &fold.right).copied().collect();
-    let whitened = SHRINKAGES
-        .into_iter()
-        .flat_map(|share| [MetricConfig::unit_whitened(share), MetricConfig::whitened_cosine(share)]);
-    let metrics = whitened.chain([MetricConfig::UNIT, MetricConfig::RAW]);
-    let metrics: Vec<MetricConfig> = only.map_or_else(|| metrics.collect(), |only| vec![only.metric]);
     let mut best: Option<Tried> = None;
-    for metric in metrics {
-        let mut tried: Vec<Tried> = Vec::new();
-        for fold in &folds {
-            if watch.is_stopped() {
-                return Err(Error::interrupted());
+    let mut try_all = |metrics: &[MetricConfig], ridges: &[f64]| -> Result<Vec<(MetricConfig, usize)>> {
+        let mut of_metric = Vec::new();
+        for &metric in metrics {
+            let mut tried: Vec<Tried> = Vec::new();
+            for fold in &folds {
+                if watch.is_stopped() {
+                    return Err(Error::interrupted());
+                }
+                let scales = only.map_or_else(|| scales(metric, ridges), |only| vec![only.scale]);
+                try_metric(metric, &scales, ridges, fold, chosen.dim, graph, seed, watch, &mut tried)?;
             }
-            try_metric(metric, only, fold, chosen.dim, graph, seed, watch, &mut tried)?;
+            let mut most = 0;
+            for mut tried in tried {
+                if tried.scores.len() < right.len() * chosen.classes.len() {
+                    // Not possible in every fold.
+                    continue;
+                }
+                tried.judge(&right, chosen.classes.len());
+                most = most.max(tried.right);
+                if best.as_ref().is_none_or(|best| tried.is_better_than(best)) {
+                    best = Some(tried);
+                }
+            }
+            of_metric.push((metric, most));
         }
-        for mut tried in tried {
-            if tried.scores.len() < right.len() * chosen.classes.len() {
-                // Not possible in every fold.
-                continue;
+        Ok(of_metric)
+    };
+    match only {
+        Some(only) => try_all(&[only.metric], only.ridge.as_slice()).map(drop)?,
+        None => {
+            let mut bordering = Vec::new();
+            for whitened in [MetricConfig::unit_whitened, MetricConfig::whitened_cosine] {
+                // Borders take long to fit: they are tried in the space that suits prototypes best.
+                let judged = try_all(&SHRINKAGES.map(whitened), &[])?;
+                let most = judged.iter().map(|judged| judged.1).max();
+                bordering.extend(judged.iter().find(|judged| Some(judged.1) == most).map(|judged| judged.0));
             }
-            tried.judge(&right, chosen.classes.len());
-            if best.as_ref().is_none_or(|best| tried.is_better_than(best)) {
-                best = Some(tried);
-            }
+            try_all(&[MetricConfig::UNIT, MetricConfig::RAW], &[])?;
+            try_all(&bordering, &RIDGES)?;
         }
     }
     let Some(best) = best else {
@@ -109,11 +126,22 @@ pub(super) fn choose(
     Ok(Some(Measured { best, right, rows, nearest_mean, majority }))
 }
 
-/// Tries all ways to answer in the space of one metric on one fold; `tried` has the same ways in the same order each time.
+/// The scales of the prior that are tried.
+fn scales(metric: MetricConfig, ridges: &[f64]) -> Vec<f64> {
+    match metric.whiten {
+        Some(_) if ridges.is_empty() => vec![1.0, 3.0],
+        Some(_) => vec![1.0],
+        None => vec![1.0, PLAIN],
+    }
+}
+
+/// Tries ways to answer in the space of one metric on one fold: by prototypes, or by borders where there are ridges. `tried` has the
+/// same ways in the same order each time.
 #[expect(clippy::too_many_arguments, reason = "one call, and each is another thing")]
 fn try_metric(
     metric: MetricConfig,
-    only: Option<&Recipe>,
+    scales: &[f64],
+    ridges: &[f64],
     fold: &Fold,
     dim: usize,
     graph: &Taxonomy,
@@ -121,12 +149,6 @@ fn try_metric(
     watch: &Watch<'_>,
     tried: &mut Vec<Tried>,
 ) -> Result<()> {
-    let scales = match only {
-        Some(only) => vec![only.scale],
-        None if metric.whiten.is_some() => vec![1.0, 3.0],
-        None => vec![1.0, PLAIN],
-    };
-    let ridges: Vec<f64> = only.map_or_else(|| RIDGES.to_vec(), |only| only.ridge.into_iter().collect());
     let space = match Space::fit(metric, dim, &fold.train, graph, seed) {
         // Samples that do not scatter cannot whiten.
         Err(Error::Model(gpn_model::ModelError::NoScatter)) => return Ok(()),
@@ -143,21 +165,19 @@ fn try_metric(
         }
         None => tried.push(Tried { recipe, right: 0, loss: 0.0, scores, temperatures: vec![temperature] }),
     };
-    for scale in scales {
+    for &scale in scales {
         let posteriors = space.posteriors(graph, scale)?;
         let mut scores = scorer(&space.model, &posteriors, None, 1.0, 0.0).scores(&queries);
         let temperature = best_scale(&scores, posteriors.len(), &fold.right);
         for score in &mut scores {
             *score *= temperature;
         }
-        if only.is_none_or(|only| only.ridge.is_none()) {
+        if ridges.is_empty() {
             add(Recipe { metric, scale, ridge: None }, scores, temperature);
-        }
-        if only.is_none() && scale > 1.0 {
             continue;
         }
         let Some(start) = space.borders(&posteriors, &fold.train, temperature)? else { continue };
-        for &ridge in &ridges {
+        for &ridge in ridges {
             let borders = start.learn(ridge, &|| watch.is_stopped())?;
             let scores = scorer(&space.model, &posteriors, Some(&borders), temperature, 0.0).scores(&queries);
             add(Recipe { metric, scale, ridge: Some(ridge) }, scores, temperature);

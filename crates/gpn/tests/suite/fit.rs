@@ -243,7 +243,6 @@ fn few_samples_and_few_classes_are_enough() {
         (&["a", "b", "c"], &[0.0, 1.0, 5.0, 0.0, -4.0, 9.0]),
         (&["a", "b"], &[0.0, 1.0, 5.0, 0.0]),
         (&["a", "a", "b"], &[0.0, 1.0, 0.0, 1.0, 5.0, 0.0]),
-        (&["a"], &[0.0, 1.0]),
     ] {
         let Fitted { classifier, .. } = small(labels, values);
         for (label, row) in labels.iter().zip(values.chunks_exact(2)) {
@@ -257,6 +256,10 @@ fn few_samples_and_few_classes_are_enough() {
 
 #[test]
 fn bad_samples_are_named() {
+    let one = ArraySource::embeddings(&[0.0, 1.0][..], 2, &["a"]).unwrap();
+    let message = fit(&one, None, &FitRequest::default(), &Watch::default()).err().unwrap().to_string();
+    assert!(message.contains("two or more"), "{message}");
+
     let values = [0.0, 1.0, f32::NAN, 2.0];
     let source = ArraySource::embeddings(&values[..], 2, &["a", "b"]);
     let message = match source {
