@@ -101,19 +101,18 @@ pub(super) fn choose(
         }
         Ok(of_metric)
     };
-    match only {
-        Some(only) => try_all(&[only.metric], only.ridge.as_slice()).map(drop)?,
-        None => {
-            let mut bordering = Vec::new();
-            for whitened in [MetricConfig::unit_whitened, MetricConfig::whitened_cosine] {
-                // Borders take long to fit: they are tried in the space that suits prototypes best.
-                let judged = try_all(&SHRINKAGES.map(whitened), &[])?;
-                let most = judged.iter().map(|judged| judged.1).max();
-                bordering.extend(judged.iter().find(|judged| Some(judged.1) == most).map(|judged| judged.0));
-            }
-            try_all(&[MetricConfig::UNIT, MetricConfig::RAW], &[])?;
-            try_all(&bordering, &RIDGES)?;
+    if let Some(only) = only {
+        try_all(&[only.metric], only.ridge.as_slice())?;
+    } else {
+        let mut bordering = Vec::new();
+        for whitened in [MetricConfig::unit_whitened, MetricConfig::whitened_cosine] {
+            // Borders take long to fit: they are tried in the space that suits prototypes best.
+            let judged = try_all(&SHRINKAGES.map(whitened), &[])?;
+            let most = judged.iter().map(|judged| judged.1).max();
+            bordering.extend(judged.iter().find(|judged| Some(judged.1) == most).map(|judged| judged.0));
         }
+        try_all(&[MetricConfig::UNIT, MetricConfig::RAW], &[])?;
+        try_all(&bordering, &RIDGES)?;
     }
     let Some(best) = best else {
         return Err(Error::input("the recipe", "it cannot be used with these samples; leave it out"));
