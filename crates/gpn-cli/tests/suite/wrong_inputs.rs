@@ -24,7 +24,7 @@ const FAILS: &[(&str, &[&str])] = &[
     ("fit heic --encoder lite0.onnx --out o", &["HEIC photos (iPhone) are not read", "convert to JPEG"]),
     (
         "fit one-class --encoder lite0.onnx --out o",
-        &["class `Leek`: they are all of this one", "give samples of two or more"],
+        &["class `Leek`: all samples are of this one class", "give samples of two or more"],
     ),
     ("fit single --out o", &["too few photos to train a network on", "an encoder needs no training"]),
     ("fit photo.jpg --out o", &["it is a single image; name the folder"]),
@@ -75,7 +75,7 @@ const FAILS: &[(&str, &[&str])] = &[
     ("fit cube.npy --out o", &["not <f4 of shape [30, 2, 4]", "reshape"]),
     ("fit no-rows.npy --out o", &["there are 0 embeddings"]),
     ("fit no-columns.npy --out o", &["embeddings of 0 numbers"]),
-    ("fit one-label.npy --out o", &["class `Gala`: they are all of this one"]),
+    ("fit one-label.npy --out o", &["class `Gala`: all samples are of this one class"]),
     ("fit cut.npy --out o", &["cut.npy"]),
     ("fit text.npy --out o", &["text.npy: not a readable .npy file"]),
     ("fit unlabelled.npz --out o", &["unlabelled.npz: has no array `labels`", "it has embeddings.npy"]),

@@ -152,7 +152,8 @@ fn fit_rows(
         return Err(Error::input("the samples", "there are none; give at least one sample of each class"));
     }
     if classes.answers == 1 {
-        let reason = "they are all of this one; a model tells classes apart: give samples of two or more";
+        let reason =
+            "all samples are of this one class; a model tells classes apart: give samples of two or more";
         return Err(Error::Class { class: classes.graph.id(0).to_owned(), reason: reason.into() });
     }
     let (graph, seed, dim) = (&classes.graph, request.seed, rows.dim());
