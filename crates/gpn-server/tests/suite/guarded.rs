@@ -176,10 +176,12 @@ fn a_busy_server_says_so_and_recovers() {
     let slow = format!(
         "POST /api/predict HTTP/1.1\r\nHost: {at}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
     );
-    let mut held: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(at).unwrap()).collect();
-    for stream in &mut held {
+    let hold = || {
+        let mut stream = TcpStream::connect(at).unwrap();
         stream.write_all(slow.as_bytes()).unwrap();
-    }
+        stream
+    };
+    let mut held = vec![hold(), hold()];
     let until = Instant::now() + Duration::from_secs(60);
     let busy = loop {
         let answer = get(at, "/api/card");
@@ -187,6 +189,8 @@ fn a_busy_server_says_so_and_recovers() {
             break answer;
         }
         assert!(Instant::now() < until, "the places are never taken");
+        // A request that came while this one had a place was refused: the next may take it.
+        held.push(hold());
     };
     assert_eq!(busy.header("retry-after"), Some("1"));
     busy.problem(503);
