@@ -25,6 +25,10 @@ bench:
     cargo bench -p gpn-taxonomy
     cargo bench -p gpn-data
 
+# Train over MPI with 1 to 4 ranks, kill ranks, and compare the bytes (`just mpi 20` kills 20 times).
+mpi *kills:
+    .ci/mpi {{kills}}
+
 # Check the GPU back ends: cuda is type-checked, wgpu compared with the CPU (a software Vulkan driver will do).
 gpu:
     .ci/gpu

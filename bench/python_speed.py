@@ -7,8 +7,8 @@
 in turn: `GraphFewShotClassifier`, scikit-learn's `NearestCentroid` and `LogisticRegression`, HiClass's `LocalClassifierPerParentNode`
 with logistic regression. Times are of one run; accuracies are on the rows to predict.
 
-`episodes`: training on 10,000 five-way one-shot episodes (15 queries a class) of such embeddings: `gpn.Run` with the backbone `mlp` and
-the method `protonet`, against a PyTorch loop with the same network, optimiser and tasks' shape, in which sampling is vectorised and
+`episodes`: training on 10,000 five-way one-shot episodes (15 queries a class) of the same 100,000 embeddings: `gpn.Run` with the backbone
+`mlp` (384, 512, 256) and the method `protonet`, against a PyTorch loop with the same network, optimiser and tasks' shape, in which sampling is vectorised and
 tasks go through the network as one batch each. PyTorch runs with one thread and with two (two are much slower where other work has the
 second core), 20 s each at most; episodes are compared by the time of one.
 
@@ -93,10 +93,10 @@ def episodes(count, way=5, shot=1, queries=15):
     """Training on few-shot tasks of embeddings: ours, then PyTorch's."""
     import gpn
 
-    X, y, edges = embeddings(20_000, 200, 20)
+    X, y, edges = embeddings()
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        bench = gpn.Benchmark.from_arrays(X, y, edges, images_per_leaf=20)
+        bench = gpn.Benchmark.from_arrays(X, y, edges, images_per_leaf=ROWS // CLASSES)
         settings = {
             "model.backbone": "mlp",
             "validation.tasks": 0,

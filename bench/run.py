@@ -5,9 +5,11 @@ Each round runs every workload once in each of: PyTorch with the default allocat
 pages, memory kept instead of returned), and this engine, each in a process of its own. The ratio of a round compares
 median step times of that round, so that a slow phase of the machine touches all alike.
 
-    bench/run.py [--python PYTHON_WITH_TORCH] [--rounds 5] [--seconds 3] [--binary BENCH_STEP] [W1 W2 ...]
+    bench/run.py [--python PYTHON_WITH_TORCH] [--rounds 5] [--seconds 3] [--binary BENCH_STEP] [--simd avx2]
+        [--tuned-only] [--name NAME] [W1 W2 ...]
 
-Writes raw.jsonl and summary.md to bench/runs/YYYY-MM-DD (with a number behind where that exists).
+`--simd avx2` holds both to AVX2, for a fair comparison of that path on a machine with AVX-512. Writes raw.jsonl and
+summary.md to bench/runs/YYYY-MM-DD, or YYYY-MM-DD-NAME (with a number behind where that exists).
 """
 
 import argparse
@@ -22,14 +24,22 @@ import sys
 
 BENCH = pathlib.Path(__file__).resolve().parent
 ROOT = BENCH.parent
+# Title, and the bars of the ratio to tuned PyTorch with AVX-512 and with AVX2.
 WORKLOADS = {
-    "W1": ("training step, batch 128 at 32x32, 773-way head", 0.45, 0.52),
-    "W2": ("training step, batch 128 at 64x64, 773-way head", 0.34, 0.48),
-    "W3": ("training step, batch 128 at 84x84, 773-way head", 0.40, 0.56),
-    "W4": ("episode step, 10 images at 64x64", 0.40, 0.48),
-    "W5": ("episode step, 50 images at 64x64", 0.40, 0.48),
-    "W6": ("inference, 256 images at 64x64", 0.20, 0.40),
-    "W7": ("conv4 training step, batch 128 at 64x64", 0.60, 0.70),
+    "W1": ("training step, batch 128 at 32x32, 773-way head", 0.36, 0.45),
+    "W2": ("training step, batch 128 at 64x64, 773-way head", 0.38, 0.42),
+    "W3": ("training step, batch 128 at 84x84, 773-way head", 0.42, 0.45),
+    "W4": ("episode step, 10 images at 64x64", 0.32, 0.40),
+    "W5": ("episode step, 50 images at 64x64", 0.36, 0.42),
+    "W6": ("inference, 256 images at 64x64", 0.34, 0.42),
+    "W7": ("conv4 training step, batch 128 at 64x64", 0.42, 0.45),
+    "W8": ("resnet12 training step, batch 64 at 84x84", None, None),
+    "W9": ("resnet18 training step, batch 32 at 224x224", None, None),
+}
+# What holds PyTorch, and the engine, to an instruction set that is not the processor's best.
+FORCED = {
+    "avx512": ({}, {"GPN_SIMD": "avx512"}),
+    "avx2": ({"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}, {"GPN_SIMD": "avx2"}),
 }
 LARGE = 1 << 33
 TUNED = ":".join(
@@ -61,9 +71,9 @@ def processor():
         return platform.processor() or "unknown processor"
 
 
-def output_folder():
+def output_folder(name):
     """A new folder named after today."""
-    today = datetime.date.today().isoformat()
+    today = datetime.date.today().isoformat() + (f"-{name}" if name else "")
     for suffix in ["", *(f"-{number}" for number in range(2, 100))]:
         folder = BENCH / "runs" / (today + suffix)
         if not folder.exists():
@@ -85,49 +95,61 @@ def spread(values, digits=2):
     return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
-def summary(results, workloads, rounds, python):
+def summary(results, workloads, rounds, python, simd):
     """The Markdown table of a run. `results[workload][engine]` is a list with one line per round."""
     version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], stdout=subprocess.PIPE, text=True)
     lines = [
-        f"{processor()}, {platform.system()} {platform.machine()}, 2 threads, PyTorch {version.stdout.strip()}, "
-        f"{rounds} rounds. Times are milliseconds per step, ratios ours / PyTorch's: median (least to most).",
+        f"{processor()}, {platform.system()} {platform.machine()}, {simd}, 2 threads, PyTorch "
+        f"{version.stdout.strip()}, {rounds} rounds. Times are milliseconds per step, ratios ours / PyTorch's: median "
+        "(least to most). The share of the peak counts the operations of the direct method.",
         "",
-        "| | workload | ours | PyTorch | PyTorch, tuned | ratio | bar | ratio, tuned | bar | peak MB, ours / PyTorch |",
+        "| | workload | ours | of peak | PyTorch | PyTorch, tuned | ratio | ratio, tuned | bar | peak MB, ours / PyTorch |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for workload in workloads:
-        title, bar, tuned_bar = WORKLOADS[workload]
+        title, *bars = WORKLOADS[workload]
+        bar = bars[simd == "avx2"]
         lists = results[workload]
         times = {engine: [statistics.median(line["step_ms"]) for line in lists[engine]] for engine in lists}
-        ratio = [ours / other for ours, other in zip(times["gpn"], times["torch"])]
-        tuned = [ours / other for ours, other in zip(times["gpn"], times["torch-tuned"])]
+        ratio = {
+            engine: spread([ours / other for ours, other in zip(times["gpn"], times[engine])])
+            for engine in lists
+        }
+        cells = {engine: spread(times[engine]) for engine in lists}
+        share = statistics.median(line["share_of_peak"] for line in lists["gpn"])
         peak = {engine: max(line["peak_mb"] for line in lists[engine]) for engine in lists}
         lines.append(
-            f"| {workload} | {title} | {spread(times['gpn'])} | {spread(times['torch'])} | "
-            f"{spread(times['torch-tuned'])} | {spread(ratio)} | {bar:.2f} | {spread(tuned)} | {tuned_bar:.2f} | "
-            f"{peak['gpn']:.0f} / {peak['torch']:.0f} |"
+            f"| {workload} | {title} | {cells['gpn']} | {share:.0%} | {cells.get('torch', '-')} | "
+            f"{cells['torch-tuned']} | {ratio.get('torch', '-')} | {ratio['torch-tuned']} | "
+            f"{bar or '-'} | {peak['gpn']:.0f} / {peak['torch-tuned']:.0f} |"
         )
     return "\n".join(lines) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("workloads", nargs="*", help="W1 to W7 (default: all)")
+    parser.add_argument("workloads", nargs="*", help="W1 to W9 (default: all)")
     parser.add_argument("--python", default=sys.executable, help="a Python with PyTorch (default: this one)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--binary", help="the example bench_step, built before (default: it is built)")
     parser.add_argument("--seconds", type=float, default=3.0, help="time per process after warm-up")
+    parser.add_argument("--simd", choices=list(FORCED), default="avx512", help="instruction set of both")
+    parser.add_argument("--tuned-only", action="store_true", help="leave PyTorch with the default allocator out")
+    parser.add_argument("--name", help="name of the run, behind the date")
     arguments = parser.parse_args()
     workloads = arguments.workloads or list(WORKLOADS)
     if unknown := set(workloads) - set(WORKLOADS):
         parser.error(f"unknown workloads: {', '.join(sorted(unknown))}")
     torch = [arguments.python, str(BENCH / "torch_step.py")]
+    of_torch, of_engine = FORCED[arguments.simd]
     engines = {
-        "torch": (torch, {}),
-        "torch-tuned": (torch, {"GLIBC_TUNABLES": TUNED}),
-        "gpn": ([arguments.binary or engine_binary()], {"RAYON_NUM_THREADS": "2"}),
+        "torch": (torch, of_torch),
+        "torch-tuned": (torch, {"GLIBC_TUNABLES": TUNED, **of_torch}),
+        "gpn": ([arguments.binary or engine_binary(), "--peak"], {"RAYON_NUM_THREADS": "2", **of_engine}),
     }
-    folder = output_folder()
+    if arguments.tuned_only:
+        del engines["torch"]
+    folder = output_folder(arguments.name)
     results = {workload: {engine: [] for engine in engines} for workload in workloads}
     with open(folder / "raw.jsonl", "w") as raw:
         for number in range(arguments.rounds):
@@ -139,7 +161,7 @@ def main():
                     raw.write(json.dumps(line) + "\n")
                     raw.flush()
             print(f"round {number + 1} of {arguments.rounds} done", file=sys.stderr)
-    text = summary(results, workloads, arguments.rounds, arguments.python)
+    text = summary(results, workloads, arguments.rounds, arguments.python, arguments.simd)
     (folder / "summary.md").write_text(text)
     print(text)
     print(f"raw numbers: {folder / 'raw.jsonl'}", file=sys.stderr)

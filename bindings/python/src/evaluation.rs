@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use gpn::train::Estimate;
 use gpn::{Evaluation, EvaluationRequest, StopHandle, TestTasks, TrainedModel, evaluate_model, newest_model};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict};
+use serde::Deserialize as _;
 
 use crate::benchmark::PyBenchmark;
-use crate::convert::{Columns, from_py, json, serialised, to_py, word};
+use crate::convert::{Columns, from_py, json, serialised, to_py};
 use crate::errors::bad_input;
 use crate::html;
 use crate::model::{PyModel, device};
@@ -134,86 +136,45 @@ fn pair(estimate: Estimate) -> (f64, f64) {
     (estimate.mean, estimate.half_width)
 }
 
-/// Words of a caller as a request. Everything left out is the default.
-pub(crate) struct Asked<'a> {
-    pub(crate) split: &'a str,
-    pub(crate) sampling: &'a str,
-    pub(crate) hierarchy: &'a str,
-    pub(crate) way: usize,
-    pub(crate) shot: usize,
-    pub(crate) queries: usize,
-    pub(crate) rest: usize,
-    pub(crate) tasks: u64,
-    pub(crate) seed: u64,
-    pub(crate) tasks_file: Option<PathBuf>,
-    pub(crate) lambda: Option<f32>,
-    pub(crate) method: Option<String>,
-    pub(crate) names: Option<PathBuf>,
-}
-
-impl Asked<'_> {
-    pub(crate) fn request(self) -> PyResult<EvaluationRequest> {
-        Ok(EvaluationRequest {
-            split: word("split", self.split)?,
-            sampling: word("sampling", self.sampling)?,
-            hierarchy: word("hierarchy", self.hierarchy)?,
-            way: self.way,
-            shot: self.shot,
-            queries: self.queries,
-            rest: self.rest,
-            tasks: self.tasks,
-            seed: self.seed,
-            tasks_file: self.tasks_file,
-            lambda: self.lambda,
-            method: self.method,
-            names: self.names,
-        })
+/// Keywords of a caller as a request: the names are those of its fields. Everything left out is the default.
+pub(crate) fn request(asked: Option<&Bound<'_, PyDict>>) -> PyResult<EvaluationRequest> {
+    let mut fields = json(&EvaluationRequest::default())?;
+    for (key, value) in asked.map(PyDictMethods::iter).into_iter().flatten() {
+        let key: String = key.extract()?;
+        // `lambda` is a word of Python itself.
+        let name = if key == "lambda_" { "lambda" } else { &key };
+        let Some(field) = fields.get_mut(name).filter(|_| key != "lambda") else {
+            return Err(PyTypeError::new_err(format!(
+                "evaluate() got an unexpected keyword argument '{key}'"
+            )));
+        };
+        *field = if value.hasattr("__fspath__")? {
+            value.extract::<PathBuf>()?.to_string_lossy().into_owned().into()
+        } else if value.hasattr("__index__")? && !value.is_instance_of::<PyBool>() {
+            // Also numbers of NumPy.
+            value.call_method0("__index__")?.extract::<i64>()?.into()
+        } else {
+            from_py(&value)?
+        };
+        if let Err(error) = EvaluationRequest::deserialize(&fields) {
+            return Err(bad_input(format!("{key}: {}", error.to_string().replace('`', ""))));
+        }
     }
+    EvaluationRequest::deserialize(fields).map_err(|error| bad_input(error.to_string()))
 }
 
 /// Evaluates a model (a `gpn.Model`, or the path of a model file or run) on tasks of a benchmark's held-out classes, as `gpn eval` does.
+/// Keywords: `split`, `sampling`, `hierarchy`, `way`, `shot`, `queries`, `rest`, `tasks`, `seed`, `tasks_file`, `lambda_`, `method`, `names`.
 #[pyfunction]
-#[pyo3(signature = (
-    model, benchmark, *, split = "close", sampling = "random", hierarchy = "known", way = 5, shot = 1, queries = 15, rest = 0,
-    tasks = 600, seed = 0, tasks_file = None, lambda_ = None, method = None, names = None, device = "cpu"
-))]
-#[expect(clippy::too_many_arguments, reason = "each is a word that a caller may say")]
+#[pyo3(signature = (model, benchmark, *, device = "cpu", **asked))]
 pub(crate) fn evaluate(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
     benchmark: &Bound<'_, PyBenchmark>,
-    split: &str,
-    sampling: &str,
-    hierarchy: &str,
-    way: usize,
-    shot: usize,
-    queries: usize,
-    rest: usize,
-    tasks: u64,
-    seed: u64,
-    tasks_file: Option<PathBuf>,
-    lambda_: Option<f32>,
-    method: Option<String>,
-    names: Option<PathBuf>,
     device: &str,
+    asked: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyEvaluation> {
-    let lambda = lambda_;
-    let asked = Asked {
-        split,
-        sampling,
-        hierarchy,
-        way,
-        shot,
-        queries,
-        rest,
-        tasks,
-        seed,
-        tasks_file,
-        lambda,
-        method,
-        names,
-    };
-    let (request, device, benchmark) = (asked.request()?, self::device(device)?, &benchmark.get().benchmark);
+    let (request, device, benchmark) = (request(asked)?, self::device(device)?, &benchmark.get().benchmark);
     let held = model.cast::<PyModel>().ok().map(|model| std::sync::Arc::clone(&model.get().classifier));
     let path: PathBuf = if held.is_some() { PathBuf::new() } else { model.extract()? };
     let inner = watched(py, &Listener::default(), &StopHandle::default(), |watch| {

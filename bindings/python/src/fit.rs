@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gpn::model::prior::MetricConfig;
 use gpn::taxonomy::check_fit;
-use gpn::{ArraySource, FitRequest, Recipe, StopHandle, fit as fit_catalogue};
+use gpn::{ArraySource, ClassTexts, FitRequest, Recipe, StopHandle, fit as fit_catalogue};
 use numpy::PyUntypedArrayMethods as _;
 use pyo3::prelude::*;
 
@@ -19,9 +19,9 @@ use crate::watch::{Listener, watched};
 const NEAREST: Recipe = Recipe { metric: MetricConfig::RAW, scale: 1e9, ridge: None };
 
 /// Fits a catalogue: embeddings `(N, dim)`, `classes` as texts, and for each embedding the position of its class among them. Returns the
-/// model, what was measured, and the id of each class.
+/// model, what was measured, and the id of each class. `texts` are ids of classes and an embedding of each one's name or description.
 #[pyfunction]
-#[pyo3(signature = (samples, classes, labels, taxonomy = None, *, method = "prior", seed = 0, callback = None, progress = false))]
+#[pyo3(signature = (samples, classes, labels, taxonomy = None, *, method = "prior", seed = 0, texts = None, callback = None, progress = false))]
 #[expect(clippy::too_many_arguments, reason = "each is a word that a caller may say")]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
@@ -31,6 +31,7 @@ pub(crate) fn fit<'py>(
     taxonomy: Option<&Bound<'py, PyTaxonomy>>,
     method: &str,
     seed: u64,
+    texts: Option<(Vec<String>, Bound<'py, PyAny>)>,
     callback: Option<Py<PyAny>>,
     progress: bool,
 ) -> PyResult<(PyModel, Bound<'py, PyAny>, Vec<String>)> {
@@ -62,10 +63,24 @@ pub(crate) fn fit<'py>(
     let names = labels.as_array().iter().map(name).collect::<Option<Vec<&str>>>();
     let names = names.ok_or_else(|| bad_input("a label is not the position of a class"))?;
     let listener = Listener::new(py, callback, progress)?;
-    let request = FitRequest { seed, recipe };
+    let texts = texts.map(|(ids, table)| class_texts(ids, &table)).transpose()?;
+    let request = FitRequest { seed, recipe, texts };
     let fitted = watched(py, &listener, &StopHandle::default(), |watch| {
         let source = ArraySource::embeddings(values, dim, &names)?;
         fit_catalogue(&source, graph.as_deref(), &request, watch)
     })?;
     Ok((PyModel::of(fitted.classifier), serialised(py, &fitted.report)?, ids))
+}
+
+/// A row of `table` for each id.
+fn class_texts(ids: Vec<String>, table: &Bound<'_, PyAny>) -> PyResult<ClassTexts> {
+    let table = rows(table)?;
+    let dim = table.shape()[1];
+    let values = table.as_slice().map_err(|error| bad_input(error.to_string()))?;
+    if table.shape()[0] != ids.len() {
+        let counts = format!("{} texts of classes but {} embeddings of them", ids.len(), table.shape()[0]);
+        return Err(bad_input(format!("text_encoder: there are {counts}")));
+    }
+    let rows = ids.into_iter().zip(values.chunks_exact(dim.max(1)).map(<[f32]>::to_vec));
+    Ok(ClassTexts::new(dim, rows).map_err(crate::errors::Fault::from)?)
 }

@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyDict, PyType};
 use crate::benchmark::PyBenchmark;
 use crate::convert::serialised;
 use crate::errors::{Fault, bad_input, raised};
-use crate::evaluation::{Asked, PyEvaluation};
+use crate::evaluation::{PyEvaluation, request};
 use crate::from_python::named;
 use crate::model::{PyModel, device};
 use crate::watch::{Listener, unlocked, watched};
@@ -177,46 +177,10 @@ impl PyRun {
         unlocked(py, || self.reopen(state, Some(episodes)))
     }
 
-    /// Evaluates the model of the run on tasks of its own benchmark, as `gpn eval` does.
-    #[pyo3(signature = (
-        *, split = "close", sampling = "random", hierarchy = "known", way = 5, shot = 1, queries = 15, rest = 0, tasks = 600,
-        seed = 0, tasks_file = None, lambda_ = None, method = None, names = None
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "each is a word that a caller may say")]
-    fn evaluate(
-        &self,
-        py: Python<'_>,
-        split: &str,
-        sampling: &str,
-        hierarchy: &str,
-        way: usize,
-        shot: usize,
-        queries: usize,
-        rest: usize,
-        tasks: u64,
-        seed: u64,
-        tasks_file: Option<PathBuf>,
-        lambda_: Option<f32>,
-        method: Option<String>,
-        names: Option<PathBuf>,
-    ) -> PyResult<PyEvaluation> {
-        let lambda = lambda_;
-        let asked = Asked {
-            split,
-            sampling,
-            hierarchy,
-            way,
-            shot,
-            queries,
-            rest,
-            tasks,
-            seed,
-            tasks_file,
-            lambda,
-            method,
-            names,
-        };
-        let request = asked.request()?;
+    /// Evaluates the model of the run on tasks of its own benchmark, as `gpn eval` does. Keywords are those of `gpn.evaluate`.
+    #[pyo3(signature = (**asked))]
+    fn evaluate(&self, py: Python<'_>, asked: Option<&Bound<'_, PyDict>>) -> PyResult<PyEvaluation> {
+        let request = request(asked)?;
         let state = &mut *self.lock()?;
         if state.run.is_none() {
             unlocked(py, || self.reopen(state, None))?;

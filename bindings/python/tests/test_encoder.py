@@ -56,6 +56,11 @@ def test_an_encoder_goes_into_the_estimator(means) -> None:
     red, blue = (np.clip(random.normal(mean, 20, (6, 8, 8, 3)), 0, 255).astype(np.uint8) for mean in ([200, 40, 40], [40, 40, 200]))
     model = gpn.GraphFewShotClassifier(encoder=gpn.Encoder(means, settings=SETTINGS))
     photos = [*red, *blue]
+    # By its path: settings lie beside it.
+    lines = ["mean = [0, 0, 0]", "std = [1, 1, 1]", 'range = "0..255"', "size = 8"]
+    means.with_suffix(".toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    by_path = gpn.GraphFewShotClassifier(encoder=means).fit(photos, ["red"] * 6 + ["blue"] * 6)
+    assert pickle.loads(pickle.dumps(by_path)).predict(photos).tolist() == ["red"] * 6 + ["blue"] * 6
     assert model.fit(photos, ["red"] * 6 + ["blue"] * 6).predict(photos).tolist() == ["red"] * 6 + ["blue"] * 6
 
 

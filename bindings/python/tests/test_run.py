@@ -154,6 +154,9 @@ def test_evaluation(run: gpn.Run, benchmark) -> None:
     assert same.to_dict() == evaluation.to_dict() == gpn.evaluate(run.folder, benchmark, way=3, queries=3, tasks=20).to_dict()
     with pytest.raises(gpn.InputError, match="unknown variant"):
         run.evaluate(split="near")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'ways'"):
+        run.evaluate(ways=3)
+    assert run.evaluate(way=np.int64(3), queries=3, tasks=20, lambda_=0.5, tasks_file=None).lambda_ == 0.5
 
 
 def test_settings_are_checked(benchmark, tmp_path) -> None:

@@ -15,6 +15,7 @@ use crate::embed::EmbedArguments;
 use crate::experiment::ExperimentCommand;
 use crate::fit::FitArguments;
 use crate::predict::PredictArguments;
+#[cfg(feature = "server")]
 use crate::serve::ServeArguments;
 use crate::teach::TeachArguments;
 use crate::test::TestArguments;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     /// List or search the classes of a model.
     Classes(ClassesArguments),
     /// Serve models over HTTP: an API, the Open Inference Protocol, and a page.
+    #[cfg(feature = "server")]
     Serve(Box<ServeArguments>),
     /// Print a completion script for a shell.
     Completions {
@@ -227,6 +229,9 @@ pub(crate) struct TrainArguments {
     /// Where to compute: cpu, or cuda, rocm, wgpu where built in.
     #[arg(long, default_value = "cpu")]
     pub(crate) device: String,
+    /// Train with all processes that mpirun or srun has started, at most train.shards of them (a build with MPI).
+    #[arg(long)]
+    pub(crate) distributed: bool,
 }
 
 #[derive(Args)]

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gpn::EmbedRequest;
+use gpn::{Classifier, Device, EmbedRequest, SampleEncoder, Shard, ShardRequest};
 
 use crate::encoder::EncoderArguments;
+use crate::shard;
 use crate::terminal::{self, counted, first_few, grouped};
 use crate::watching::watched;
 
@@ -16,9 +17,13 @@ pub(crate) struct EmbedArguments {
     /// Photos, or folders and archives of them; for a text encoder, files with one text a line, or CSV files.
     #[arg(required = true, value_name = "FILES")]
     inputs: Vec<PathBuf>,
-    /// The file to write: .npy, .npz or .parquet.
+    /// The file to write: .npy, .npz or .parquet; with --shard, the folder for the files of all shards.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Do part I of N only, counted from 0: one process for each, on any machine. Reads Parquet tables, lists of files (.txt), images and
+    /// folders; writes one Parquet file into the folder --out. A finished shard is not done again.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
     /// The column of a CSV file that holds the texts.
     #[arg(long, value_name = "NAME", default_value = "text")]
     text_column: String,
@@ -33,6 +38,9 @@ pub(crate) struct EmbedArguments {
 }
 
 pub(crate) fn run(arguments: &EmbedArguments) -> anyhow::Result<()> {
+    if let Some(shard) = arguments.shard {
+        return run_shard(arguments, shard);
+    }
     let cache = arguments.settings.cache();
     let request = EmbedRequest {
         encoder: &arguments.encoder,
@@ -63,4 +71,19 @@ pub(crate) fn run(arguments: &EmbedArguments) -> anyhow::Result<()> {
         counted(embedded.embeddings, "embedding", "embeddings"),
         embedded.dim
     ))
+}
+
+fn run_shard(arguments: &EmbedArguments, shard: Shard) -> anyhow::Result<()> {
+    let EmbedArguments { encoder, inputs, out, settings, .. } = arguments;
+    let request = ShardRequest { inputs, shard, out, replace: arguments.force };
+    let is_encoder = encoder.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
+        || encoder.join("tokenizer.json").exists();
+    let done = if is_encoder {
+        let encoder = SampleEncoder::open(encoder, &settings.config(), settings.cache())?;
+        watched(|watch| gpn::encode_shard(&encoder, &request, watch))??
+    } else {
+        let classifier = Classifier::open(encoder, &Device::cpu())?;
+        watched(|watch| gpn::embed_shard(&classifier, &request, watch))??
+    };
+    shard::told(&done, arguments.json)
 }

@@ -7,7 +7,6 @@ use gpn::data::DataError;
 use gpn::encode::EncodeError;
 use gpn::taxonomy::TaxonomyKind;
 use gpn::train::TrainError;
-use gpn_server::ServeError;
 
 /// What to type, for an error of the library that an option or command helps with.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
@@ -16,12 +15,23 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
             of_library(error)
         } else if let Some(error) = cause.downcast_ref::<TrainError>() {
             of_training(error)
-        } else if let Some(ServeError::TokenMissing { .. }) = cause.downcast_ref() {
-            Some("give --write-token-file or GPN_WRITE_TOKEN".into())
+        } else if let Some(error) = cause.downcast_ref() {
+            of_data(error)
         } else {
-            of_data(cause.downcast_ref()?)
+            of_serving(cause)
         }
     })
+}
+
+#[cfg(feature = "server")]
+fn of_serving(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let gpn_server::ServeError::TokenMissing { .. } = error.downcast_ref()? else { return None };
+    Some("give --write-token-file or GPN_WRITE_TOKEN".into())
+}
+
+#[cfg(not(feature = "server"))]
+fn of_serving(_: &(dyn std::error::Error + 'static)) -> Option<String> {
+    None
 }
 
 fn of_library(error: &Error) -> Option<String> {
@@ -71,6 +81,9 @@ fn of_training(error: &TrainError) -> Option<String> {
     let resume = |path: &Path| format!("go on with `gpn train --resume {}`", path.display());
     Some(match error {
         TrainError::Data(error) => return of_data(error),
+        TrainError::WithoutMpi => {
+            "`cargo build --release -p gpn-cli --features mpi` builds it with MPI".into()
+        }
         TrainError::Unfinished { path, best: None } => resume(path),
         TrainError::Unfinished { path, best: Some((episode, best)) } => format!(
             "{}, or name its best model so far, {} (after episode {episode})",

@@ -13,6 +13,7 @@ mod classes;
 mod data_build;
 mod data_info;
 mod demo;
+mod distributed;
 mod embed;
 mod encoder;
 mod eval;
@@ -22,7 +23,9 @@ mod hints;
 mod open;
 mod predict;
 mod printable;
+#[cfg(feature = "server")]
 mod serve;
+mod shard;
 mod table;
 mod teach;
 mod terminal;
@@ -69,6 +72,7 @@ fn exit_code(outcome: &Caught<anyhow::Result<()>>) -> u8 {
     match outcome {
         Ok(Ok(())) => DONE,
         Ok(Err(error)) if terminal::is_closed_pipe(error) => DONE,
+        Ok(Err(error)) if error.is::<distributed::Untold>() => FAILED,
         Ok(Err(error)) => {
             terminal::print_error(error);
             FAILED
@@ -96,6 +100,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Embed(arguments) => embed::run(&arguments),
         Command::Classes(arguments) => classes::run(&arguments),
+        #[cfg(feature = "server")]
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();

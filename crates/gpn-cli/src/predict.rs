@@ -10,6 +10,8 @@ use gpn::{Among, ClassName, Error, Level, PredictRequest, Prediction, Relation, 
 
 use crate::args::share;
 use crate::open::ModelEncoder;
+use crate::shard::{self, ShardArguments};
+use crate::watching::watched;
 use crate::{printable, terminal};
 
 /// Samples between two writes: bounds the memory, and shows results as they come.
@@ -18,7 +20,8 @@ const CHUNK: usize = 1024;
 const SHOWN_SHARES: usize = 8;
 
 const HELP: &str = "Without --among, --below or --taught, every training class and every taught class can be the answer. A \
-file that cannot be read is named and the rest goes on; the exit code is then 1.";
+file that cannot be read is named and the rest goes on; the exit code is then 1. With --out, rows that cannot be read say why in the column \
+`error` of the table, and the exit code is 0.";
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch that a user types")]
@@ -66,6 +69,8 @@ pub(crate) struct PredictArguments {
     #[arg(long, default_value = "cpu")]
     device: String,
     #[command(flatten)]
+    shard: ShardArguments,
+    #[command(flatten)]
     encoder: ModelEncoder,
 }
 
@@ -99,14 +104,25 @@ pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<()> {
         !arguments.unknown || classifier.is_fitted(),
         "--unknown needs a model made by `gpn fit`, which measures what is unknown"
     );
-    let predictor = classifier.predictor(&PredictRequest {
+    let request = PredictRequest {
         among: among(arguments),
         top: arguments.top as usize,
         explain: arguments.explain,
         lambda: arguments.lambda.map(|lambda| lambda as f32),
         level: arguments.level.unwrap_or_default(),
         confidence: arguments.confidence,
-    })?;
+    };
+    if let Some(out) = &arguments.shard.out {
+        ensure!(
+            !arguments.explain,
+            "--explain has no place in a table; leave out --out, or explain single samples"
+        );
+        let done = watched(|watch| {
+            gpn::predict_shard(&classifier, &request, &arguments.shard.request(&arguments.files, out), watch)
+        })??;
+        return shard::told(&done, format == Format::Json);
+    }
+    let predictor = classifier.predictor(&request)?;
     let mut report = Report {
         format,
         entries: 0,

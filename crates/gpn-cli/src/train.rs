@@ -6,28 +6,38 @@ use gpn::train::{ModelInfo, RunDirectory, Shipped};
 use gpn::{Config, Device, ResumeRequest, Run, StartRequest, Trained, Watch, reached};
 
 use crate::args::TrainArguments;
-use crate::terminal;
 use crate::watching::watched;
+use crate::{distributed, terminal};
 
 pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<()> {
     let device = Device::open(arguments.device.parse()?)?;
-    watched(|watch| -> anyhow::Result<()> {
-        let mut run = match &arguments.resume {
-            Some(_) => resume(arguments, &device, watch)?,
-            None => start(arguments, &device, watch)?,
-        };
-        if run.lacks_validation() {
-            terminal::warn(
-                "the benchmark has too few validation samples for tasks of this shape, so there is no validation; build it \
-                 with a larger --val-share or train with a lower task.way or task.shot",
-            );
-        }
-        match run.train(watch)? {
-            Trained::Finished(shipped) => say_models(run.directory(), &shipped),
-            Trained::Stopped { episode } => say_stopped(run.folder(), episode),
-        }
-        Ok(())
-    })?
+    if arguments.distributed {
+        return distributed::run(arguments, &device);
+    }
+    watched(|watch| carry_out(open(arguments, &device, watch)?, watch))?
+}
+
+/// Starts or resumes a run.
+pub(crate) fn open(arguments: &TrainArguments, device: &Device, watch: &Watch<'_>) -> anyhow::Result<Run> {
+    match &arguments.resume {
+        Some(_) => resume(arguments, device, watch),
+        None => start(arguments, device, watch),
+    }
+}
+
+/// Trains a run and says what came of it.
+pub(crate) fn carry_out(mut run: Run, watch: &Watch<'_>) -> anyhow::Result<()> {
+    if run.lacks_validation() {
+        terminal::warn(
+            "the benchmark has too few validation samples for tasks of this shape, so there is no validation; build it \
+             with a larger --val-share or train with a lower task.way or task.shot",
+        );
+    }
+    match run.train(watch)? {
+        Trained::Finished(shipped) => say_models(run.directory(), &shipped),
+        Trained::Stopped { episode } => say_stopped(run.folder(), episode),
+    }
+    Ok(())
 }
 
 /// Says how to go on with a run that was stopped.

@@ -10,26 +10,43 @@ use crate::terminal::{self, Progress};
 /// Shows what happens in `work`: bars, lines and warnings. The first Ctrl-C stops it where it can go on later, the second ends
 /// the process at once.
 pub(crate) fn watched<R>(work: impl FnOnce(&Watch<'_>) -> R) -> anyhow::Result<R> {
-    let stop = stop_by_signal()?;
+    let stop = stop_by_signal("stopping; interrupt again to stop at once")?;
     let screen = Screen::default();
     let show = |event: &Event<'_>| screen.show(event);
     let watch = Watch::new(&show).with_stop(stop.clone());
     Ok(work(&watch))
 }
 
-/// The handle that Ctrl-C stops, one for the whole process.
-fn stop_by_signal() -> anyhow::Result<&'static StopHandle> {
+/// The same for a process of several that shows nothing, but can be stopped.
+pub(crate) fn unwatched<R>(work: impl FnOnce(&Watch<'_>) -> R) -> anyhow::Result<R> {
+    let stop = stop_by_signal("")?;
+    Ok(work(&Watch::default().with_stop(stop.clone())))
+}
+
+/// The same for the process of several that shows what happens. `on_signal` says what a signal means for all of them.
+pub(crate) fn watched_as_first<R>(
+    on_signal: &'static str,
+    work: impl FnOnce(&Watch<'_>) -> R,
+) -> anyhow::Result<R> {
+    stop_by_signal(on_signal)?;
+    watched(work)
+}
+
+/// The handle that Ctrl-C stops, one for the whole process. The first call decides what is said then.
+fn stop_by_signal(message: &'static str) -> anyhow::Result<&'static StopHandle> {
     static STOP: OnceLock<StopHandle> = OnceLock::new();
     if let Some(stop) = STOP.get() {
         return Ok(stop);
     }
     let stop = STOP.get_or_init(StopHandle::default);
-    ctrlc::set_handler(|| {
+    ctrlc::set_handler(move || {
         if stop.is_stopped() {
             std::process::exit(130);
         }
         stop.stop();
-        terminal::say("stopping; interrupt again to stop at once");
+        if !message.is_empty() {
+            terminal::say(message);
+        }
     })?;
     Ok(stop)
 }

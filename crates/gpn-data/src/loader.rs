@@ -3,7 +3,6 @@
 //! A plan says which samples batch `i` consists of; the workers read them from the mapped store, augment and
 //! normalise them. Batch `i` is the same whatever the number of workers.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
@@ -57,6 +56,8 @@ pub struct Batch<T> {
     pub len: usize,
     /// The inputs: images `[len, 3, size, size]` normalised, or embeddings `[len, dim]`.
     pub inputs: Vec<f32>,
+    /// The worker that made it.
+    worker: usize,
 }
 
 /// Turns stored samples into network inputs on the calling thread.
@@ -165,8 +166,10 @@ impl Inputs {
 /// # }
 /// ```
 pub struct Loader<T> {
-    start: u64,
-    remaining: Range<u64>,
+    /// The numbers of the batches that are still to be delivered.
+    remaining: Box<dyn Iterator<Item = u64> + Send>,
+    /// The worker of the next one.
+    next: usize,
     workers: Vec<Handle<T>>,
 }
 
@@ -177,12 +180,13 @@ struct Handle<T> {
 }
 
 impl<T: Send + 'static> Loader<T> {
-    /// Starts the workers on the batches of `range`; `plan(i)` says what batch `i` consists of.
+    /// Starts the workers on the batches of these numbers, such as a range; `plan(i)` says what batch `i` consists of.
     ///
     /// Workers end by themselves when the loader is dropped.
     #[expect(clippy::needless_pass_by_value, reason = "the workers own both")]
-    pub fn start<P>(benchmark: Arc<Benchmark>, config: LoaderConfig, range: Range<u64>, plan: P) -> Self
+    pub fn start<N, P>(benchmark: Arc<Benchmark>, config: LoaderConfig, numbers: N, plan: P) -> Self
     where
+        N: Iterator<Item = u64> + Clone + Send + 'static,
         P: Fn(u64) -> Result<Plan<T>, DataError> + Send + Sync + 'static,
     {
         let count = config.workers.max(1);
@@ -192,35 +196,33 @@ impl<T: Send + 'static> Loader<T> {
                 let (to_consumer, ready) = sync_channel(AHEAD);
                 let (used, from_consumer) = channel();
                 let worker = Worker { benchmark: benchmark.clone(), config: config.clone(), from_consumer };
-                // Worker w prepares batches w, w + n, w + 2n, ... of n workers.
-                let indices = (range.start + first as u64..range.end).step_by(count);
+                // Worker w of n prepares every n-th batch, beginning with the one at place w.
+                let indices = numbers.clone().skip(first).step_by(count);
                 let plan = plan.clone();
                 std::thread::spawn(move || worker.run(indices, plan.as_ref(), &to_consumer));
                 Handle { ready, used }
             })
             .collect();
-        Self { start: range.start, remaining: range, workers }
+        Self { remaining: Box::new(numbers), next: 0, workers }
     }
 
     /// The next batch, or `None` after the last. An error ends the stream.
     pub fn next_batch(&mut self) -> Option<Result<Batch<T>, DataError>> {
         let index = self.remaining.next()?;
+        let worker = self.next;
+        self.next = (worker + 1) % self.workers.len();
         let batch =
-            self.worker_of(index).ready.recv().unwrap_or(Err(DataError::LoaderStopped { batch: index }));
+            self.workers[worker].ready.recv().unwrap_or(Err(DataError::LoaderStopped { batch: index }));
         if batch.is_err() {
-            self.remaining = index..index;
+            self.remaining = Box::new(std::iter::empty());
         }
-        Some(batch)
+        Some(batch.map(|batch| Batch { worker, ..batch }))
     }
 
-    /// Hands the memory of batch `index` back, to be filled anew.
+    /// Hands the memory of a batch back, to be filled anew.
     pub fn recycle(&self, batch: Batch<T>) {
         // A worker that has finished needs no memory: a closed channel is fine.
-        let _ = self.worker_of(batch.index).used.send(batch.inputs);
-    }
-
-    fn worker_of(&self, index: u64) -> &Handle<T> {
-        &self.workers[((index - self.start) % self.workers.len() as u64) as usize]
+        let _ = self.workers[batch.worker].used.send(batch.inputs);
     }
 }
 
@@ -264,6 +266,6 @@ impl Worker {
         let mut stream = Stream::new(self.config.seed, Purpose::Augmentation, index);
         let mut values = self.from_consumer.try_recv().unwrap_or_default();
         inputs.fill(self.benchmark.store(), &samples, &mut stream, &mut values)?;
-        Ok(Batch { index, tag, len: samples.len(), inputs: values })
+        Ok(Batch { index, tag, len: samples.len(), inputs: values, worker: 0 })
     }
 }

@@ -3,7 +3,8 @@
 //! **In** come an ONNX model ([`ImageEncoder`], [`TextEncoder`]) with settings ([`EncoderConfig`]), and samples: image files, a
 //! [`Source`](gpn_data::Source), texts. **Out** comes one embedding for each sample, or the error of that sample ([`Encoded`]). Images
 //! are spread over rayon's threads. Models run by `tract`, in pure Rust; with the cargo feature
-//! `ort` an installed ONNX Runtime can be chosen instead.
+//! `ort` an installed ONNX Runtime can be chosen instead. Without the feature `encoders` (a default) the crate is small, and every
+//! model is refused with a message that says so.
 //!
 //! - An [`EmbeddingCache`] keeps embeddings by the content of samples, so that nothing is encoded twice.
 //! - An [`EncoderId`] is what a model file records, so that later samples are checked to go through the same encoder.
@@ -31,6 +32,7 @@ mod id;
 mod image;
 mod onnx;
 mod preprocessing;
+#[cfg_attr(not(feature = "encoders"), expect(dead_code, reason = "nothing runs a model there"))]
 mod runtime;
 mod text;
 mod watch;

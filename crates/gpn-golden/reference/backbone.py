@@ -1,4 +1,4 @@
-"""Backbones: 3x3 convolutions without bias, each with batch norm."""
+"""Backbones: convolutions without bias, each with batch norm."""
 
 import numpy as np
 import torch
@@ -9,8 +9,13 @@ from .numbers import coarse, normal
 NORM_EPSILON, MOMENTUM = 1e-5, 0.1
 
 
+LEAKY = 0.1
+
+
 def layers(architecture, width):
-    """(convolution, norm, inputs, outputs) of each layer."""
+    """(convolution, norm, inputs, outputs) of each layer; `width`: channels of conv4, or of four stages."""
+    if architecture in ("resnet12", "resnet18"):
+        return [(conv, norm, inputs, outputs) for conv, norm, inputs, outputs, _ in stages(architecture, width)]
     if architecture == "conv4":
         return [(f"block_{i}.conv", f"block_{i}.bn", 3 if i == 1 else width, width) for i in (1, 2, 3, 4)]
     blocks = {"resnet08": 1, "resnet20": 3}[architecture]
@@ -24,14 +29,32 @@ def layers(architecture, width):
     return found
 
 
+def stages(architecture, channels):
+    """(convolution, norm, inputs, outputs, kernel) of each layer of ResNet-12 or ResNet-18."""
+    found, inputs = [], 3
+    if architecture == "resnet18":
+        found, inputs = [("conv1", "bn1", 3, channels[0], 7)], channels[0]
+    for stage, outputs in enumerate(channels, start=1):
+        for block in range(1 if architecture == "resnet12" else 2):
+            name, first = f"layer{stage}.{block}", inputs
+            for part in (1, 2, 3) if architecture == "resnet12" else (1, 2):
+                found.append((f"{name}.conv{part}", f"{name}.bn{part}", inputs, outputs, 3))
+                inputs = outputs
+            if architecture == "resnet12" or (stage > 1 and block == 0):
+                found.append((f"{name}.downsample.0", f"{name}.downsample.1", first, outputs, 1))
+    return found
+
+
 def make_state(rng, architecture, width=None):
-    """Parameters and running statistics. Convolutions have the variance 2 / (9 outputs)."""
+    """Parameters and running statistics. Convolutions have the variance 2 / (kernel^2 outputs)."""
     state = {}
     for conv, norm, inputs, outputs in layers(architecture, width):
-        deviation = np.sqrt(2 / (9 * outputs))
+        kernel = {"conv1": 7}.get(conv, 1 if "downsample" in conv else 3)
+        deviation = np.sqrt(2 / (kernel**2 * outputs))
         # Fine steps where values are compared with one another: coarse ones would make ties in max pooling.
-        step = 2**-16 if architecture == "conv4" else 2.0 ** np.round(np.log2(deviation / 1.5))
-        state[f"{conv}.weight"] = normal(rng, (outputs, inputs, 3, 3), deviation, step)
+        has_ties = architecture in ("conv4", "resnet12", "resnet18")
+        step = 2**-16 if has_ties else 2.0 ** np.round(np.log2(deviation / 1.5))
+        state[f"{conv}.weight"] = normal(rng, (outputs, inputs, kernel, kernel), deviation, step)
         # Some scales are negative: max pooling must not change places with batch norm.
         signs = np.where(rng.random(outputs) < 0.15, -1, 1)
         state[f"{norm}.weight"] = coarse(signs * rng.uniform(0.5, 1.5, outputs), 2**-8)
@@ -58,6 +81,10 @@ class Backbone:
             for i in (1, 2, 3, 4):
                 x = self.pooled(self.relu(self.conv_norm(x, f"block_{i}.conv", f"block_{i}.bn"), f"block_{i}.bn"))
             return x.flatten(1)
+        if self.architecture == "resnet12":
+            return self.resnet12(images)
+        if self.architecture == "resnet18":
+            return self.resnet18(images)
         x = self.relu(self.conv_norm(images, "conv_1_3x3", "bn_1"), "bn_1")
         for conv, norm, inputs, outputs in layers(self.architecture, None)[1:]:
             if conv.endswith("conv_a"):
@@ -70,8 +97,31 @@ class Backbone:
                 x = self.relu(self.conv_norm(x, conv, norm) + shortcut, norm)
         return F.avg_pool2d(x, 8).flatten(1)
 
+    def resnet12(self, x):
+        for stage in (1, 2, 3, 4):
+            name = f"layer{stage}.0"
+            shortcut = self.conv_norm(x, f"{name}.downsample.0", f"{name}.downsample.1")
+            for part in (1, 2):
+                x = self.relu(self.conv_norm(x, f"{name}.conv{part}", f"{name}.bn{part}"), f"{name}.bn{part}", LEAKY)
+            x = self.conv_norm(x, f"{name}.conv3", f"{name}.bn3") + shortcut
+            x = self.pooled(self.relu(x, f"{name}.bn3", LEAKY))
+        return x.mean((2, 3))
+
+    def resnet18(self, x):
+        x = self.pooled_overlapping(self.relu(self.conv_norm(x, "conv1", "bn1", 2), "bn1"))
+        for stage in (1, 2, 3, 4):
+            for block in (0, 1):
+                name, stride, shortcut = f"layer{stage}.{block}", 1, x
+                if stage > 1 and block == 0:
+                    stride = 2
+                    shortcut = self.conv_norm(x, f"{name}.downsample.0", f"{name}.downsample.1", stride)
+                x = self.relu(self.conv_norm(x, f"{name}.conv1", f"{name}.bn1", stride), f"{name}.bn1")
+                x = self.relu(self.conv_norm(x, f"{name}.conv2", f"{name}.bn2") + shortcut, f"{name}.bn2")
+        return x.mean((2, 3))
+
     def conv_norm(self, x, conv, norm, stride=1):
-        z = F.conv2d(x, self.state[f"{conv}.weight"], stride=stride, padding=1)
+        weight = self.state[f"{conv}.weight"]
+        z = F.conv2d(x, weight, stride=stride, padding=weight.shape[2] // 2)
         if self.settle and self.training:
             self.make_statistics(z, norm)
         mean, variance = (self.state[f"{norm}.running_{part}"] for part in ("mean", "var"))
@@ -94,11 +144,11 @@ class Backbone:
         self.state[f"{norm}.running_mean"] = coarse(mean + 0.2 * variance.sqrt() * at, 2**-10)
         self.state[f"{norm}.running_var"] = coarse(variance * (1 - 0.3 * at), 2**-10)
 
-    def relu(self, z, norm):
+    def relu(self, z, norm, slope=0):
         if self.settle:
             z = z + self.shift(z, norm)[:, None, None]
         self.margin = min(self.margin, z.detach().abs().min().item())
-        return torch.relu(z)
+        return F.leaky_relu(z, slope) if slope else torch.relu(z)
 
     def shift(self, z, norm):
         """Moves the channels of a norm away from the kink and returns by how much."""
@@ -115,9 +165,16 @@ class Backbone:
     def pooled(self, x):
         """2x2 max pooling. Two values of a window that are nearly the same are a kink as well, unless they are zero."""
         windows = x.detach().unfold(2, 2, 2).unfold(3, 2, 2).flatten(4).sort(-1).values
-        gaps = (windows[..., 3] - windows[..., 2])[windows[..., 3] > 0]
+        gaps = (windows[..., 3] - windows[..., 2])[windows[..., 3] != 0]
         self.margin = min(self.margin, gaps.min().item())
         return F.max_pool2d(x, 2)
+
+    def pooled_overlapping(self, x):
+        """3x3 max pooling of stride 2, after a ReLU: with a border of zeros nothing is lost."""
+        windows = F.pad(x.detach(), (1, 2, 1, 2)).unfold(2, 3, 2).unfold(3, 3, 2).flatten(4).sort(-1).values
+        gaps = (windows[..., 8] - windows[..., 7])[windows[..., 8] > 0]
+        self.margin = min(self.margin, gaps.min().item())
+        return F.max_pool2d(x, 3, stride=2, padding=1)
 
 
 def widest_gap(values, reach=0.15):

@@ -135,3 +135,5 @@ def write():
     backbone_case(5, "d_conv4_32", "conv4", (3, 32, 32), every=7, width=10)
     backbone_case(6, "d_conv4_19x35", "conv4", (9, 19, 35), every=7, width=5)
     mlp_case(7, "d_mlp_12", (12, 16, 10, 8))
+    backbone_case(8, "d_resnet12_17x22", "resnet12", (4, 17, 22), every=11, width=(6, 8, 10, 12))
+    backbone_case(9, "d_resnet18_37x33", "resnet18", (4, 37, 33), every=17, width=(8, 8, 10, 12))

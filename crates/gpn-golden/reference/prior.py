@@ -12,6 +12,8 @@ EDGES += [(19, 20), (20, 21), (13, 22), (13, 23), (14, 23), (14, 24), (22, 25)]
 CLASSES = 26
 NEW = [0, 3, 7, 17, 19, 20, 23, 25]  # classes without samples
 HIDDEN = [[1, 5, 11, 16, 22, 9], [2, 4, 6, 8, 10, 12, 13, 14, 15, 18], [21, 24, 1, 12, 15]]
+# Classes of one task and how many samples each has.
+TASK = [(0, 1), (3, 2), (19, 0), (20, 3), (25, 1)]
 SHRINKAGE, SCALE, NEAREST, SHARPNESS = 0.5, 1.5, 3, 10.0
 
 
@@ -19,8 +21,8 @@ def numpy(values):
     return values.numpy()
 
 
-def field(known, y, deviations):
-    """Expected deviation of class y given the deviations of the known classes, and its variance."""
+def whole_field(known, deviations):
+    """The classes that are not known, their expected deviations given those of the known classes, and the covariance."""
     precision = TIE * np.eye(CLASSES)
     for p, c in EDGES:
         precision[[p, c], [p, c]] += 1
@@ -28,9 +30,30 @@ def field(known, y, deviations):
         precision[c, p] -= 1
     unknown = [c for c in range(CLASSES) if c not in known]
     covariance = np.linalg.inv(precision[np.ix_(unknown, unknown)])
-    mean = -covariance @ precision[np.ix_(unknown, known)] @ deviations[known]
+    return unknown, -covariance @ precision[np.ix_(unknown, known)] @ deviations[known], covariance
+
+
+def field(known, y, deviations):
+    """Expected deviation of class y given the deviations of the known classes, and its variance."""
+    unknown, mean, covariance = whole_field(known, deviations)
     at = unknown.index(y)
     return mean[at], covariance[at, at]
+
+
+def together(known, deviations, grand, weight, slope, within, rows):
+    """Posterior means and variances of the classes of a task: all their samples as observations of one Gaussian."""
+    unknown, mean, covariance = whole_field(known, deviations)
+    at = [unknown.index(c) for c, _ in TASK]
+    prior, covariance = grand + weight * mean[at], covariance[np.ix_(at, at)]
+    owner = np.repeat(np.arange(len(TASK)), [shots for _, shots in TASK])
+    after, spread = np.zeros_like(prior), np.zeros_like(prior)
+    for d in range(len(within)):
+        before = SCALE * slope[d] * covariance
+        noisy = before[np.ix_(owner, owner)] + within[d] * np.eye(len(owner))
+        gain = before[:, owner] @ np.linalg.inv(noisy)
+        after[:, d] = prior[:, d] + gain @ (rows[:, d] - prior[owner, d])
+        spread[:, d] = np.diag(before - gain @ before[owner])
+    return after, spread
 
 
 def above_noise(variance, noise):
@@ -142,6 +165,9 @@ def case(name, seed, dim):
     rows, spectrum = whitened(x, labels, known, SHRINKAGE)
     arrays["distances"] = ((rows[:8, None] - rows[None, :8]) ** 2).sum(-1)
     arrays["spectrum"] = spectrum
+    rows = numpy(coarse(truth[np.repeat(*zip(*TASK))] + rng.normal(0, 1, (sum(k for _, k in TASK), dim)), 2**-6))
+    after, spread = together(known, deviations, grand, weight, slope, within, rows)
+    arrays |= {"task": np.array(TASK), "task_samples": rows, "task_prototypes": after, "task_variances": spread}
     save(name, arrays)
 
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use npyz::npz::NpzArchive;
-use npyz::{DType, NpyFile, TypeChar};
+use gpn_data::format::archive::Archive;
+use gpn_data::format::npy::Header;
 use serde_json::Value;
 
 use crate::compare::assert_close_relative;
@@ -40,23 +40,17 @@ impl Array {
         set.map(|(place, _)| ((place / columns) as u32, (place % columns) as u32)).collect()
     }
 
-    fn read<R: std::io::Read>(file: NpyFile<R>) -> Self {
-        fn floats<T>(values: std::io::Result<Vec<T>>, float: impl Fn(T) -> f32) -> Vec<f32> {
-            values.expect("a readable array").into_iter().map(float).collect()
-        }
-        let shape = file.shape().iter().map(|&length| length as usize).collect();
-        let DType::Plain(kind) = file.dtype() else { panic!("not an array of numbers") };
-        let values = match (kind.type_char(), kind.num_bytes()) {
-            (TypeChar::Float, Some(2)) => floats(file.into_vec::<half::f16>(), f32::from),
-            (TypeChar::Float, Some(4)) => floats(file.into_vec::<f32>(), |value| value),
-            (TypeChar::Float, Some(8)) => floats(file.into_vec::<f64>(), |value| value as f32),
-            (TypeChar::Uint, Some(1)) => floats(file.into_vec::<u8>(), f32::from),
-            (TypeChar::Uint, Some(4)) => floats(file.into_vec::<u32>(), |value| value as f32),
-            (TypeChar::Int, Some(4)) => floats(file.into_vec::<i32>(), |value| value as f32),
-            (TypeChar::Int, Some(8)) => floats(file.into_vec::<i64>(), |value| value as f32),
-            other => panic!("arrays of {other:?} are not read"),
+    fn read(bytes: &[u8], name: &str) -> Self {
+        let header = Header::parse(bytes, name).unwrap_or_else(|error| panic!("{error}"));
+        let (element, length) = (header.element, header.shape.iter().product::<usize>());
+        let float = |bytes| match element.integer(bytes) {
+            Some(whole) => whole as f32,
+            None => element.float(bytes).unwrap_or_else(|| panic!("{name}: not an array of numbers")) as f32,
         };
-        Self { shape, values }
+        let stored: Vec<f32> =
+            bytes[header.start..].chunks_exact(element.size).take(length).map(float).collect();
+        let values = if header.fortran { in_c_order(&stored, &header.shape) } else { stored };
+        Self { shape: header.shape, values }
     }
 }
 
@@ -77,16 +71,14 @@ impl Case {
     /// # Panics
     /// If it is absent or damaged: a golden file that cannot be read is a failed test.
     pub fn read(path: &Path) -> Self {
-        let mut archive =
-            NpzArchive::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
-        let mut arrays = BTreeMap::new();
-        for name in names {
-            match archive.by_name(&name) {
-                Ok(Some(array)) => arrays.insert(name, Array::read(array)),
-                other => panic!("{}, array {name}: {:?}", path.display(), other.err()),
-            };
-        }
+        let archive = Archive::open(path).unwrap_or_else(|error| panic!("{error}"));
+        let read = |index| {
+            let name = archive.name(index).strip_suffix(".npy").expect("an array of an npz file").to_owned();
+            let bytes = archive.read(index).unwrap_or_else(|error| panic!("{error}"));
+            let array = Array::read(&bytes, &archive.label(index));
+            (name, array)
+        };
+        let arrays = (0..archive.len()).map(read).collect();
         Self { name: stem(path), path: path.to_owned(), arrays }
     }
 
@@ -181,6 +173,21 @@ impl JsonCase {
     }
 }
 
+/// Values whose first index runs fastest, put in C order.
+fn in_c_order(stored: &[f32], shape: &[usize]) -> Vec<f32> {
+    let place = |mut index: usize| {
+        // The last index of C order is the slowest here.
+        let digits = shape.iter().rev().map(|&length| {
+            let digit = index % length;
+            index /= length;
+            (digit, length)
+        });
+        let digits: Vec<(usize, usize)> = digits.collect();
+        digits.into_iter().fold(0, |place, (digit, length)| place * length + digit)
+    };
+    (0..stored.len()).map(|index| stored[place(index)]).collect()
+}
+
 fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("not a list: {value}"))
 }
@@ -191,4 +198,15 @@ fn whole_number(value: &Value) -> usize {
 
 fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_whose_first_index_runs_fastest_is_put_in_c_order() {
+        // NumPy: np.asfortranarray([[1, 2, 3], [4, 5, 6]]) is stored as 1 4 2 5 3 6.
+        assert_eq!(in_c_order(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0], &[2, 3]), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    }
 }

@@ -46,7 +46,7 @@ fn run(workload: &Workload, repetitions: usize, peak: f64) -> Result<(), KernelE
         .parameters()
         .iter()
         .map(|p| match p.shape[..] {
-            [_, inputs, 3, 3] => random(&mut rng, p.numel(), (9.0 * inputs as f32).sqrt().recip()),
+            [_, inputs, k, _] => random(&mut rng, p.numel(), ((k * k * inputs) as f32).sqrt().recip()),
             _ => vec![if p.name.ends_with("bias") { 0.0 } else { 1.0 }; p.numel()],
         })
         .collect();
@@ -116,6 +116,8 @@ fn main() -> Result<(), KernelError> {
     println!("{} on {threads} threads, measured peak {peak:.0} GFLOP/s", simd_name());
     let resnet = Architecture::ResNet { blocks_per_stage: 1 };
     let conv4 = Architecture::Conv4 { width: 64 };
+    let resnet12 = Architecture::ResNet12 { channels: [64, 160, 320, 640] };
+    let resnet18 = Architecture::ResNet18 { channels: [64, 128, 256, 512] };
     let workloads = [
         Workload { name: "W1", architecture: resnet, size: 32, batch: 128, trains: true },
         Workload { name: "W2", architecture: resnet, size: 64, batch: 128, trains: true },
@@ -125,6 +127,8 @@ fn main() -> Result<(), KernelError> {
         Workload { name: "W6", architecture: resnet, size: 64, batch: 256, trains: false },
         Workload { name: "E", architecture: resnet, size: 32, batch: 10, trains: true },
         Workload { name: "W7", architecture: conv4, size: 64, batch: 128, trains: true },
+        Workload { name: "W8", architecture: resnet12, size: 84, batch: 64, trains: true },
+        Workload { name: "W9", architecture: resnet18, size: 224, batch: 32, trains: true },
     ];
     for workload in &workloads {
         if chosen.is_empty() || chosen.iter().any(|c| c == workload.name) {

@@ -1,9 +1,12 @@
 //! One convolution of a group of images: the choice of method, and the epilogue it ends in.
 
-use crate::direct;
-use crate::epilogue::{BiasRelu, Epilogue, Keep, KeepWithSums, Run, ThroughPool, ThroughRelu, ToImages};
+use crate::direct::{self, Direct};
+use crate::epilogue::{BiasRelu, Epilogue, Keep, KeepWithSums, Run, ThroughRelu, ToImages};
 use crate::geometry::{CHANNEL_BLOCK, ConvShape, Map, padded_channels};
+use crate::pool::ThroughPool;
 use crate::simd::{Kernel, Vector};
+use crate::strided;
+use crate::weight_gradient::GradientOperands;
 use crate::weights;
 use crate::winograd::{self, Workspace};
 
@@ -39,21 +42,17 @@ impl Output<'_> {
             Self::ToImages(e) => Map { c: padded_channels(e.map.c), ..e.map },
         }
     }
-
-    /// Whether the outputs are gradients of inputs.
-    fn is_backward(&self) -> bool {
-        matches!(self, Self::ThroughRelu(_) | Self::ThroughPool(_) | Self::ToImages(_))
-    }
 }
 
 /// Convolves the padded maps of a group of images.
 pub(crate) struct Convolve<'a> {
     pub(crate) shape: &'a ConvShape,
+    pub(crate) direction: Direction,
     pub(crate) maps: &'a [f32],
     pub(crate) images: usize,
     /// Whether a forward convolution is computed by its definition even where Winograd is faster.
     pub(crate) exact: bool,
-    /// As left by [`PackWeights`] for the same shape and the direction of the output.
+    /// As left by [`PackWeights`] for the same shape and direction.
     pub(crate) weights: &'a [f32],
     pub(crate) work: Workspace<'a>,
     pub(crate) output: Output<'a>,
@@ -118,81 +117,168 @@ impl Kernel for Convolve<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Convolve { shape, maps, images, exact, weights, work, output } = self;
-        assert_eq!(output.map(), if output.is_backward() { shape.input_gradient() } else { shape.output });
+        let Convolve { shape, direction, maps, images, exact, weights, work, output } = self;
+        let is_forward = direction == Direction::Forward;
+        assert_eq!(output.map(), if is_forward { shape.output } else { shape.input_gradient() });
         let operands = Operands { shape, maps, images, exact, weights, work };
         match output {
             Output::Keep(mut e) => {
                 assert!(e.out.len() >= images * e.map.len());
-                operands.run::<V, _>(&mut e);
+                if is_forward {
+                    operands.forward::<V, _>(&mut e);
+                } else {
+                    operands.backward_unit::<V, _>(&mut e);
+                }
             }
-            Output::KeepWithSums(mut e) => operands.run::<V, _>(&mut e),
+            Output::KeepWithSums(mut e) => operands.forward::<V, _>(&mut e),
+            Output::BiasRelu(mut e) => {
+                e.check(images);
+                operands.forward::<V, _>(&mut e);
+            }
             Output::ThroughRelu(mut e) => {
                 e.check(images);
-                operands.run::<V, _>(&mut e);
+                operands.backward::<V, _>(&mut e);
             }
             Output::ThroughPool(mut e) => {
                 e.check(images);
-                operands.run::<V, _>(&mut e);
+                operands.backward::<V, _>(&mut e);
             }
-            Output::BiasRelu(mut e) => {
+            Output::ToImages(mut e) => {
                 e.check(images);
-                operands.run::<V, _>(&mut e);
+                operands.backward::<V, _>(&mut e);
             }
-            Output::ToImages(mut e) => operands.run::<V, _>(&mut e),
         }
         V::finish_streams();
     }
 }
 
-impl Operands<'_> {
+impl<'a> Operands<'a> {
     #[inline(always)]
-    fn run<V: Vector, E: Epilogue<V> + Epilogue<V::Fused>>(mut self, epilogue: &mut E) {
-        let (shape, maps, images, weights) = (self.shape, self.maps, self.images, self.weights);
-        let ahead = self.work.ahead;
-        if <E as Epilogue<V>>::IS_BACKWARD {
-            let (from, to) = (shape.output, shape.input_gradient());
-            if shape.uses_winograd() {
-                winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
-            } else if shape.stride == 2 {
-                direct::convolve_strided_backward::<V, E>(shape, maps, images, weights, ahead, epilogue);
-            } else {
-                direct::convolve::<V, E>((from, to), 1, maps, images, weights, ahead, epilogue);
-            }
-        } else if shape.uses_winograd() && !self.exact {
-            let (from, to) = (shape.input, shape.output);
-            winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
+    fn forward<V: Vector, E: Epilogue<V> + Epilogue<V::Fused>>(mut self, epilogue: &mut E) {
+        let (input, output) = (self.shape.input, self.shape.output);
+        if self.shape.uses_winograd() && !self.exact {
+            let (maps, images, weights) = (self.maps, self.images, self.weights);
+            winograd::convolve::<V, E>(input, output, maps, images, weights, &mut self.work, epilogue);
+        } else if V::ROUNDS_ONCE || !self.exact {
+            self.direct(input, output).run::<V, E>(epilogue);
         } else {
-            let (from_to, stride) = ((shape.input, shape.output), shape.stride);
-            if V::ROUNDS_ONCE || !self.exact {
-                direct::convolve::<V, E>(from_to, stride, maps, images, weights, ahead, epilogue);
-            } else {
-                direct::convolve::<V::Fused, E>(from_to, stride, maps, images, weights, ahead, epilogue);
-            }
+            self.direct(input, output).run::<V::Fused, E>(epilogue);
+        }
+    }
+
+    /// The gradient of the input.
+    #[inline(always)]
+    fn backward<V: Vector, E: Epilogue<V>>(mut self, epilogue: &mut E) {
+        let (shape, maps, images, weights) = (self.shape, self.maps, self.images, self.weights);
+        let (from, to) = (shape.output, shape.input_gradient());
+        if shape.uses_winograd() {
+            winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
+        } else if shape.stride == 2 {
+            strided::convolve_backward::<V, E>(shape, maps, images, weights, self.work.ahead, epilogue);
+        } else {
+            self.direct(from, to).run::<V, E>(epilogue);
+        }
+    }
+
+    /// The gradient of what a 1x1 kernel reads.
+    #[inline(always)]
+    fn backward_unit<V: Vector, E: Epilogue<V>>(self, epilogue: &mut E) {
+        assert_eq!(self.shape.kernel, 1);
+        self.direct(self.shape.output, self.shape.input_gradient()).run::<V, E>(epilogue);
+    }
+
+    fn direct(&self, input: Map, output: Map) -> Direct<'a> {
+        let shape = self.shape;
+        Direct {
+            input,
+            output,
+            kernel: shape.kernel,
+            // Gradients of stride 2 come here for 1x1 kernels alone, whose map has the pixels under them only.
+            stride: if input == shape.input { shape.stride } else { 1 },
+            is_wide: shape.is_wide(),
+            maps: self.maps,
+            images: self.images,
+            weights: self.weights,
+            ahead: self.work.ahead,
         }
     }
 }
 
-/// Brings PyTorch's weights into the order [`Convolve`] reads.
+/// Writes the gradient of images under a kernel that has no faster way. See [`direct::image_gradient`].
+pub(crate) struct ImageGradient<'a> {
+    pub(crate) shape: &'a ConvShape,
+    /// PyTorch's.
+    pub(crate) weights: &'a [f32],
+    pub(crate) maps: &'a [f32],
+    pub(crate) images: usize,
+    pub(crate) out: &'a mut [f32],
+}
+
+impl Kernel for ImageGradient<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        direct::image_gradient::<V>(self.shape, self.weights, self.maps, self.images, self.out);
+    }
+}
+
+/// Brings a block of 16 channels (of outputs, backward of inputs) of PyTorch's weights into the order
+/// [`Convolve`] reads.
 pub(crate) struct PackWeights<'a> {
     pub(crate) shape: &'a ConvShape,
     pub(crate) direction: Direction,
-    /// As in [`Convolve`].
-    pub(crate) exact: bool,
-    /// `[out_channels, in_channels, 3, 3]`
+    /// `[out_channels, in_channels, kernel, kernel]`
     pub(crate) weights: &'a [f32],
-    /// Factor per output channel (forward only).
+    /// Factor per stored output channel (forward only).
     pub(crate) scale: Option<&'a [f32]>,
-    /// Work space of [`PackWeights::len`] values.
+    pub(crate) block: usize,
+    /// Work space of [`PackWeights::block_len`] values.
     pub(crate) plain: &'a mut [f32],
-    pub(crate) out: &'a mut [f32],
+    /// The block's part of each row of [`PackedForm`].
+    pub(crate) rows: &'a mut [&'a mut [f32]],
+}
+
+/// How packed weights lie: rows of blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedForm {
+    pub(crate) rows: usize,
+    pub(crate) blocks: usize,
+    /// Values of a block in a row.
+    pub(crate) len: usize,
+}
+
+impl PackedForm {
+    /// `exact`: as in [`Convolve`].
+    pub(crate) fn new(shape: &ConvShape, direction: Direction, exact: bool) -> PackedForm {
+        let (from, to) = match direction {
+            Direction::Forward => (shape.input.c, shape.output.c),
+            Direction::Backward => (shape.output.c, padded_channels(shape.in_channels)),
+        };
+        let blocks = to / CHANNEL_BLOCK;
+        if shape.uses_winograd() && !(exact && direction == Direction::Forward) {
+            return PackedForm { rows: winograd::PLACES, blocks, len: from * CHANNEL_BLOCK };
+        }
+        // The taps of a strided gradient are apart, others lie in rows.
+        let is_strided = direction == Direction::Backward && shape.stride == 2;
+        let rows = if is_strided { shape.taps() } else { shape.kernel };
+        PackedForm { rows, blocks, len: shape.taps() / rows * from * CHANNEL_BLOCK }
+    }
+
+    pub(crate) fn total(self) -> usize {
+        self.rows * self.blocks * self.len
+    }
 }
 
 impl PackWeights<'_> {
     /// Length that packed weights of a shape need at most, in either direction.
     pub(crate) fn len(shape: &ConvShape) -> usize {
         let pairs = padded_channels(shape.in_channels) * shape.output.c;
-        if shape.uses_winograd() { winograd::PLACES * pairs } else { 9 * pairs }
+        if shape.uses_winograd() { winograd::PLACES * pairs } else { shape.taps() * pairs }
+    }
+
+    /// Length of a block before any transform.
+    pub(crate) fn block_len(shape: &ConvShape) -> usize {
+        shape.taps() * padded_channels(shape.in_channels).max(shape.output.c) * CHANNEL_BLOCK
     }
 }
 
@@ -200,16 +286,22 @@ impl Kernel for PackWeights<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let shape = self.shape;
-        let transforms = shape.uses_winograd() && !(self.exact && self.direction == Direction::Forward);
-        let (plain, out) = if transforms { (self.plain, Some(self.out)) } else { (self.out, None) };
-        match (self.direction, shape.stride) {
-            (Direction::Forward, _) => weights::pack_forward(shape, self.weights, self.scale, plain),
-            (Direction::Backward, 1) => weights::pack_backward(shape, self.weights, plain),
-            (Direction::Backward, _) => weights::pack_strided_backward(shape, self.weights, plain),
+        let PackWeights { shape, weights, block, plain, rows, .. } = self;
+        match (self.direction, shape.stride, shape.kernel) {
+            (Direction::Forward, ..) => weights::pack_forward(shape, weights, self.scale, block, plain),
+            (Direction::Backward, 2, 3) => weights::pack_strided_backward(shape, weights, block, plain),
+            (Direction::Backward, ..) => weights::pack_backward(shape, weights, block, plain),
         }
-        if let Some(out) = out {
-            winograd::transform_weights::<V>(plain, shape.input.c * shape.output.c, out);
+        if rows.len() == winograd::PLACES {
+            let pairs = rows[0].len();
+            winograd::transform_weights::<V>(plain, pairs, rows);
+        } else {
+            let mut from = &plain[..];
+            for row in rows {
+                let (taps, rest) = from.split_at(row.len());
+                row.copy_from_slice(taps);
+                from = rest;
+            }
         }
     }
 }
@@ -231,35 +323,21 @@ impl Kernel for WeightGradient<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector>(mut self) {
-        let (shape, images) = (self.shape, self.images);
+        let WeightGradient { shape, inputs, gradients, images, is_first, .. } = self;
         if shape.uses_winograd() {
-            winograd::weight_gradient::<V>(
-                shape,
-                self.inputs,
-                self.gradients,
-                images,
-                self.gradient,
-                self.is_first,
-                &mut self.work,
-            );
+            let work = &mut self.work;
+            winograd::weight_gradient::<V>(shape, inputs, gradients, images, self.gradient, is_first, work);
         } else {
-            if self.is_first {
-                self.gradient[..9 * shape.input.c * shape.output.c].fill(0.0);
+            if is_first {
+                self.gradient[..shape.weight_len()].fill(0.0);
             }
-            let (inputs, gradients) = (self.inputs, self.gradients);
-            direct::add_weight_gradient::<V>(
-                shape,
-                inputs,
-                gradients,
-                images,
-                self.gradient,
-                self.work.ahead,
-            );
+            let ahead = self.work.ahead;
+            GradientOperands { shape, inputs, gradients, images, ahead }.add_to::<V>(self.gradient);
         }
     }
 }
 
-/// Turns the sums of [`WeightGradient`] into a gradient `[3][3][input.c][output.c]`.
+/// Turns the sums of [`WeightGradient`] into a gradient in the order of packed weights.
 pub(crate) struct FinishWeightGradient<'a> {
     pub(crate) shape: &'a ConvShape,
     pub(crate) gradient: &'a [f32],
@@ -270,23 +348,23 @@ impl Kernel for FinishWeightGradient<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let pairs = self.shape.input.c * self.shape.output.c;
         if self.shape.uses_winograd() {
-            winograd::transform_weight_gradient::<V>(self.gradient, pairs, self.out);
+            winograd::transform_weight_gradient::<V>(self.shape, self.gradient, self.out);
         } else {
-            self.out[..9 * pairs].copy_from_slice(&self.gradient[..9 * pairs]);
+            let len = self.shape.weight_len();
+            self.out[..len].copy_from_slice(&self.gradient[..len]);
         }
     }
 }
 
-/// Adds the gradients `[3][3][input.c][output.c]` of the parts of a batch in order, for one block of output channels,
-/// and leaves them in PyTorch's order.
+/// Adds the gradients of the parts of a batch in order, for one block of output channels, and leaves them in PyTorch's
+/// order.
 pub(crate) struct SumWeightGradient<'a> {
     pub(crate) shape: &'a ConvShape,
     pub(crate) parts: &'a [f32],
     /// Number of the block.
     pub(crate) block: usize,
-    /// `[output channels of the block, in_channels, 3, 3]`
+    /// `[output channels of the block, in_channels, kernel, kernel]`
     pub(crate) out: &'a mut [f32],
 }
 
@@ -294,18 +372,20 @@ impl Kernel for SumWeightGradient<'_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let (ci, co, inputs) = (self.shape.input.c, self.shape.output.c, self.shape.in_channels);
-        for tap in 0..9 {
-            for i in 0..inputs {
-                let at = (tap * ci + i) * co + self.block * CHANNEL_BLOCK;
+        let shape = self.shape;
+        let (ci, co, kernel, taps) = (shape.input.c, shape.output.c, shape.kernel, shape.taps());
+        for i in 0..shape.in_channels {
+            for tap in 0..taps {
+                let row = tap / kernel * co / CHANNEL_BLOCK + self.block;
+                let at = ((row * kernel + tap % kernel) * ci + i) * CHANNEL_BLOCK;
                 let mut sums = [0.0; CHANNEL_BLOCK];
-                for part in self.parts.chunks_exact(9 * ci * co) {
+                for part in self.parts.chunks_exact(shape.weight_len()) {
                     for (sum, value) in sums.iter_mut().zip(&part[at..at + CHANNEL_BLOCK]) {
                         *sum += value;
                     }
                 }
-                for (of_output, sum) in self.out.chunks_exact_mut(9 * inputs).zip(sums) {
-                    of_output[i * 9 + tap] = sum;
+                for (of_output, sum) in self.out.chunks_exact_mut(taps * shape.in_channels).zip(sums) {
+                    of_output[i * taps + tap] = sum;
                 }
             }
         }
@@ -313,158 +393,5 @@ impl Kernel for SumWeightGradient<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ahead::Ahead;
-    use crate::simd::Simd;
-    use crate::winograd::workspace_len;
-
-    fn values(n: usize, seed: usize) -> Vec<f32> {
-        (0..n).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.5 - 1.0).collect()
-    }
-
-    /// Padded maps from `[images, channels, h, w]`.
-    fn pad(map: Map, channels: usize, data: &[f32]) -> Vec<f32> {
-        let plane = map.h * map.w;
-        let mut out = vec![0.0; data.len() / (channels * plane) * map.padded_len()];
-        for (i, &value) in data.iter().enumerate() {
-            let (image, c, pixel) = (i / (channels * plane), i / plane % channels, i % plane);
-            out[image * map.padded_len() + map.padded_at(pixel / map.w, pixel % map.w) + c] = value;
-        }
-        out
-    }
-
-    /// Calls `f(input index, weight index, output index)` for every product of a convolution.
-    fn each_product(shape: &ConvShape, images: usize, mut f: impl FnMut(usize, usize, usize)) {
-        let (ci, co, input, output) = (shape.in_channels, shape.out_channels, shape.input, shape.output);
-        for n in 0..images {
-            for (o, y, x) in (0..co * output.h * output.w)
-                .map(|i| (i / (output.h * output.w), i / output.w % output.h, i % output.w))
-            {
-                for (i, tap) in (0..ci * 9).map(|i| (i / 9, i % 9)) {
-                    let (row, column) = (y * shape.stride + tap / 3, x * shape.stride + tap % 3);
-                    if (1..=input.h).contains(&row) && (1..=input.w).contains(&column) {
-                        f(
-                            ((n * ci + i) * input.h + row - 1) * input.w + column - 1,
-                            (o * ci + i) * 9 + tap,
-                            ((n * co + o) * output.h + y) * output.w + x,
-                        );
-                    }
-                }
-            }
-        }
-    }
-
-    fn assert_close(what: &str, got: &[f32], expected: &[f64]) {
-        let size = expected.iter().fold(1e-3_f64, |m, v| m.max(v.abs()));
-        for (g, e) in got.iter().zip(expected) {
-            assert!((f64::from(*g) - e).abs() < 1e-5 * size, "{what}: {g} instead of {e}");
-        }
-    }
-
-    fn check(simd: Simd, shape: &ConvShape, images: usize) {
-        let what = format!("{} {shape:?} {images} images", simd.name());
-        let (ci, co, input, output) = (shape.in_channels, shape.out_channels, shape.input, shape.output);
-        let x = values(images * ci * input.h * input.w, 1);
-        let w = values(co * ci * 9, 2);
-        let g = values(images * co * output.h * output.w, 3);
-        let (mut y, mut gx, mut gw) = (vec![0.0; g.len()], vec![0.0; x.len()], vec![0.0; w.len()]);
-        each_product(shape, images, |i, tap, o| {
-            y[o] += f64::from(x[i]) * f64::from(w[tap]);
-            gx[i] += f64::from(g[o]) * f64::from(w[tap]);
-            gw[tap] += f64::from(x[i]) * f64::from(g[o]);
-        });
-        let channels = input.c.max(output.c).next_multiple_of(CHANNEL_BLOCK);
-        let (mut first, mut second) =
-            (vec![0.0; workspace_len(channels)], vec![0.0; workspace_len(channels)]);
-        let mut packed = vec![0.0; PackWeights::len(shape)];
-        let mut plain = packed.clone();
-        let (inputs, gradients) = (pad(input, ci, &x), pad(output, co, &g));
-
-        for exact in [false, true] {
-            simd.run(PackWeights {
-                shape,
-                direction: Direction::Forward,
-                exact,
-                weights: &w,
-                scale: None,
-                plain: &mut plain,
-                out: &mut packed,
-            });
-            let mut dense = vec![9.0; images * output.len()];
-            simd.run(Convolve {
-                shape,
-                maps: &inputs,
-                images,
-                exact,
-                weights: &packed,
-                work: Workspace { first: &mut first, second: &mut second, ahead: Ahead::default() },
-                output: Output::Keep(Keep { out: &mut dense, map: output }),
-            });
-            let mut got = vec![0.0; y.len()];
-            for (i, value) in got.iter_mut().enumerate() {
-                let plane = output.h * output.w;
-                *value = dense[(i / (co * plane) * plane + i % plane) * output.c + i / plane % co];
-            }
-            assert_close(&format!("forward (exact: {exact}) {what}"), &got, &y);
-        }
-
-        let direction = Direction::Backward;
-        simd.run(PackWeights {
-            shape,
-            direction,
-            exact: false,
-            weights: &w,
-            scale: None,
-            plain: &mut plain,
-            out: &mut packed,
-        });
-        let mut got = vec![9.0; x.len()];
-        simd.run(Convolve {
-            shape,
-            maps: &gradients,
-            images,
-            exact: false,
-            weights: &packed,
-            work: Workspace { first: &mut first, second: &mut second, ahead: Ahead::default() },
-            output: Output::ToImages(ToImages { out: &mut got, map: input, channels: ci }),
-        });
-        assert_close(&format!("gradient of the input {what}"), &got, &gx);
-
-        let mut sums = vec![9.0; PackWeights::len(shape)];
-        simd.run(WeightGradient {
-            shape,
-            inputs: &inputs,
-            gradients: &gradients,
-            images,
-            gradient: &mut sums,
-            is_first: true,
-            work: Workspace { first: &mut first, second: &mut second, ahead: Ahead::default() },
-        });
-        let mut finished = vec![0.0; 9 * input.c * output.c];
-        simd.run(FinishWeightGradient { shape, gradient: &sums, out: &mut finished });
-        let mut got = vec![9.0; w.len()];
-        let of_block = CHANNEL_BLOCK * 9 * ci;
-        for (block, out) in got.chunks_mut(of_block).enumerate() {
-            simd.run(SumWeightGradient { shape, parts: &finished, block, out });
-        }
-        assert_close(&format!("gradient of the weights {what}"), &got, &gw);
-    }
-
-    #[test]
-    fn convolutions_agree_with_the_definition_at_odd_sizes() {
-        for simd in Simd::available() {
-            for (h, w) in [(1, 1), (7, 9), (4, 4), (2, 5), (13, 33)] {
-                for (channels, is_image) in
-                    [((3, 16), true), ((3, 5), true), ((16, 16), false), ((20, 33), false)]
-                {
-                    for (stride, images) in [(1, 1), (1, 3), (2, 1), (2, 2)] {
-                        check(simd, &ConvShape::new(h, w, channels, stride, is_image), images);
-                    }
-                }
-            }
-            check(simd, &ConvShape::new(8, 8, (64, 64), 1, false), 4);
-            check(simd, &ConvShape::new(21, 21, (32, 64), 2, false), 1);
-        }
-    }
-}
+#[path = "conv_tests.rs"]
+mod tests;

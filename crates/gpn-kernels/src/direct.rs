@@ -1,36 +1,33 @@
 //! Convolution by its definition: register tiles of pixels by channels, all taps of a row in one sweep.
 //!
-//! Serves the first layer (three channels), stride 2 and its gradients.
+//! Serves images (three channels), stride 2 and kernels other than 3x3.
 
 use crate::ahead::{Ahead, Pace};
 use crate::epilogue::{Epilogue, Run};
-use crate::geometry::{CHANNEL_BLOCK, ConvShape, Map, TILE};
+use crate::geometry::{CHANNEL_BLOCK, ConvShape, Map};
 use crate::simd::Vector;
-use crate::tile::{Strides, accumulate, accumulate_rows, add, best_height, load, store};
+use crate::tile::{Strides, accumulate_rows, add, best_height};
+use crate::weights::{channel_start, vector_step};
 
-/// A sweep over one padded input map: three rows of taps for every output pixel.
-struct Sweep<'a> {
-    /// First value of the window of output pixel (0, 0), for each row of taps.
-    input: [*const f32; 3],
-    /// Weights of each row of taps: a row of `channels` values for every input value under it.
-    weights: [*const f32; 3],
-    /// How the values under a row of taps are summed.
-    order: Order,
-    /// Input values from one output pixel to the next, and from one output row to the next.
-    pixel: usize,
-    row: usize,
-    /// Output pixels.
-    h: usize,
-    w: usize,
-    /// Output channels.
-    channels: usize,
-    /// Fetched meanwhile, beginning with this step.
-    pace: Pace<'a>,
-    first_step: usize,
+/// A convolution of padded maps.
+#[derive(Clone, Copy)]
+pub(crate) struct Direct<'a> {
+    pub(crate) input: Map,
+    pub(crate) output: Map,
+    pub(crate) kernel: usize,
+    pub(crate) stride: usize,
+    /// Whether there are more weights than the first caches hold.
+    pub(crate) is_wide: bool,
+    pub(crate) maps: &'a [f32],
+    pub(crate) images: usize,
+    /// As [`crate::weights`] packs them.
+    pub(crate) weights: &'a [f32],
+    /// Fetched meanwhile.
+    pub(crate) ahead: Ahead<'a>,
 }
 
-/// The values under a row of taps come in `taps` runs, `tap` values apart; of each run, `blocks` pieces of
-/// `steps` values are summed one after the other: first those of all taps in the first piece, from zero.
+/// How the values under a row of taps are summed. They come in `taps` runs, `tap` values apart; of each run, `blocks`
+/// pieces of `steps` values are summed one after the other: first those of all taps in the first piece, from zero.
 #[derive(Clone, Copy)]
 struct Order {
     taps: usize,
@@ -41,43 +38,92 @@ struct Order {
 
 impl Order {
     /// Sums block of channels by block of channels, as oneDNN and therefore PyTorch does: the outputs are the same bits.
-    fn of(channels: usize) -> Order {
+    fn of(channels: usize, kernel: usize) -> Order {
         if channels <= CHANNEL_BLOCK {
-            return Order { taps: 1, tap: 0, blocks: 1, steps: 3 * channels };
+            return Order { taps: 1, tap: 0, blocks: 1, steps: kernel * channels };
         }
-        Order { taps: 3, tap: channels, blocks: channels / CHANNEL_BLOCK, steps: CHANNEL_BLOCK }
+        Order { taps: kernel, tap: channels, blocks: channels / CHANNEL_BLOCK, steps: CHANNEL_BLOCK }
     }
+}
+
+impl Direct<'_> {
+    /// Computes every output.
+    #[inline(always)]
+    pub(crate) fn run<V: Vector, E: Epilogue<V>>(self, epilogue: &mut E) {
+        let Direct { input, output, kernel, stride, maps, images, weights, .. } = self;
+        assert!(maps.len() >= images * input.padded_len());
+        assert!(weights.len() >= kernel * kernel * input.c * output.c && input.border >= kernel / 2);
+        assert!(output.h <= input.h.div_ceil(stride) && output.w <= input.w.div_ceil(stride));
+        let sweep = Sweep {
+            input: &maps[input.window_start(kernel)..],
+            image: input.padded_len(),
+            tap_row: input.padded_row(),
+            weights,
+            rows: kernel,
+            row_len: kernel * input.c,
+            order: Order::of(input.c, kernel),
+            pixel: stride * input.c,
+            row: stride * input.padded_row(),
+            output,
+            images,
+            is_wide: self.is_wide,
+            pace: self.ahead.over(images * output.h),
+        };
+        // SAFETY: windows of output pixels lie inside the padded maps, and the lengths were checked.
+        unsafe { sweep.run(epilogue) };
+    }
+}
+
+/// A sweep over padded input maps: some rows of taps for every output pixel.
+struct Sweep<'a> {
+    /// From the first value of the window of output pixel (0, 0) on.
+    input: &'a [f32],
+    /// Input values from an image to the next, and from a row of taps to the next.
+    image: usize,
+    tap_row: usize,
+    weights: &'a [f32],
+    /// Rows of taps, and input values under each.
+    rows: usize,
+    row_len: usize,
+    order: Order,
+    /// Input values from one output pixel to the next, and from one output row to the next.
+    pixel: usize,
+    row: usize,
+    output: Map,
+    images: usize,
+    is_wide: bool,
+    pace: Pace<'a>,
 }
 
 impl Sweep<'_> {
     /// # Safety
-    /// The pointers reach every value the sweep's sizes name, and every pixel is in the output map.
+    /// The slices hold every value the sweep's sizes name.
     #[inline(always)]
-    unsafe fn run<V: Vector, E: Epilogue<V>>(&self, image: usize, epilogue: &mut E) {
+    unsafe fn run<V: Vector, E: Epilogue<V>>(&self, epilogue: &mut E) {
         // SAFETY: passed on.
         unsafe {
-            let height = best_height(V::TILE_PIXELS, self.w);
+            let height = best_height(V::TILE_PIXELS, self.output.w);
             if !V::IS_BLOCK {
                 if V::IS_HALF_BLOCK && height == 6 {
-                    self.run_tiles::<V, E, 6, 2, 0>(image, epilogue);
+                    self.run_tiles::<V, E, 6, 2, 0>(epilogue);
                 } else if V::IS_HALF_BLOCK || height == 4 {
-                    self.run_tiles::<V, E, 4, 2, 0>(image, epilogue);
+                    self.run_tiles::<V, E, 4, 2, 0>(epilogue);
                 } else {
-                    self.run_tiles::<V, E, 3, 2, 0>(image, epilogue);
+                    self.run_tiles::<V, E, 3, 2, 0>(epilogue);
                 }
-            } else if self.channels.is_multiple_of(2 * V::LANES) {
+            } else if self.output.c.is_multiple_of(2 * V::LANES) {
                 if height == 8 {
-                    self.run_tiles::<V, E, 8, 2, 0>(image, epilogue);
+                    self.run_tiles::<V, E, 8, 2, 0>(epilogue);
                 } else {
-                    self.run_tiles::<V, E, 7, 2, 0>(image, epilogue);
+                    self.run_tiles::<V, E, 7, 2, 0>(epilogue);
                 }
             } else {
                 // A single vector of channels is left. Pixels 3 apart are those of an image.
-                match (best_height([16, 7], self.w), self.pixel) {
-                    (16, 3) => self.run_tiles::<V, E, 16, 1, 3>(image, epilogue),
-                    (16, 16) => self.run_tiles::<V, E, 16, 1, 16>(image, epilogue),
-                    (16, _) => self.run_tiles::<V, E, 8, 1, 0>(image, epilogue),
-                    _ => self.run_tiles::<V, E, 7, 1, 0>(image, epilogue),
+                match (best_height([16, 7], self.output.w), self.pixel) {
+                    (16, 3) => self.run_tiles::<V, E, 16, 1, 3>(epilogue),
+                    (16, 16) => self.run_tiles::<V, E, 16, 1, 16>(epilogue),
+                    (16, _) => self.run_tiles::<V, E, 8, 1, 0>(epilogue),
+                    _ => self.run_tiles::<V, E, 7, 1, 0>(epilogue),
                 }
             }
         }
@@ -86,57 +132,79 @@ impl Sweep<'_> {
     #[inline(always)]
     unsafe fn run_tiles<V: Vector, E: Epilogue<V>, const P: usize, const Q: usize, const ROW: usize>(
         &self,
-        image: usize,
         epilogue: &mut E,
     ) {
-        let strides = Strides { x_row: self.pixel, x_step: 1, w_step: self.channels };
-        for y in 0..self.h {
-            self.pace.fetch::<V>(self.first_step + y);
-            for c in (0..self.channels).step_by(Q * V::LANES) {
-                for x in (0..self.w).step_by(P) {
-                    let mut acc = [[V::zero(); Q]; P];
-                    for block in 0..self.order.blocks {
-                        // SAFETY: a tile past the end of the row reads the slack of the padded map.
-                        let part = unsafe { self.sum_block::<V, P, Q, ROW>(block, (y, x, c), strides) };
-                        acc = if block == 0 { part } else { add(acc, part) };
+        // Few weights stay in the cache while a row of pixels is swept. Of many, only a block does, which then
+        // sweeps all pixels.
+        let (outer, inner) = if self.is_wide { (Q * V::LANES, self.output.c) } else { (self.output.c, 0) };
+        for first in (0..self.output.c).step_by(outer) {
+            let end = if inner == 0 { self.output.c } else { first + outer };
+            for image in 0..self.images {
+                for y in 0..self.output.h {
+                    if first == 0 {
+                        self.pace.fetch::<V>(image * self.output.h + y);
                     }
-                    let run = Run { image, y, x, x_step: 1, pixels: P.min(self.w - x) };
-                    for q in 0..Q {
-                        let mut values = [V::zero(); P];
-                        for p in 0..P {
-                            values[p] = acc[p][q];
+                    for c in (first..end).step_by(Q * V::LANES) {
+                        for x in (0..self.output.w).step_by(P) {
+                            // SAFETY: a tile past the end of the row reads the slack of the padded map.
+                            unsafe { self.run_tile::<V, E, P, Q, ROW>((image, y, x, c), epilogue) };
                         }
-                        // SAFETY: `pixels` ends at the edge of the map.
-                        unsafe { epilogue.take(run, c + q * V::LANES, &values) };
                     }
+                    epilogue.settle();
                 }
             }
-            epilogue.settle();
         }
     }
-}
 
-impl Sweep<'_> {
+    /// The tile of channel `c` at pixel (y, x).
+    #[inline(always)]
+    unsafe fn run_tile<V: Vector, E: Epilogue<V>, const P: usize, const Q: usize, const ROW: usize>(
+        &self,
+        (image, y, x, c): (usize, usize, usize, usize),
+        epilogue: &mut E,
+    ) {
+        let mut acc = [[V::zero(); Q]; P];
+        for block in 0..self.order.blocks {
+            // SAFETY: passed on.
+            let part = unsafe { self.sum_block::<V, P, Q, ROW>(block, (image, y, x, c)) };
+            acc = if block == 0 { part } else { add(acc, part) };
+        }
+        let run = Run { image, y, x, x_step: 1, pixels: P.min(self.output.w - x) };
+        for q in 0..Q {
+            let mut values = [V::zero(); P];
+            for p in 0..P {
+                values[p] = acc[p][q];
+            }
+            // SAFETY: `pixels` ends at the edge of the map.
+            unsafe { epilogue.take(run, c + q * V::LANES, &values) };
+        }
+    }
+
     /// The sum of one block for a register tile.
     ///
     /// # Safety
-    /// As [`Sweep::run`], for the tile at pixel (y, x) and channel c.
+    /// As [`Sweep::run`], for the tile of channel c at pixel (y, x).
     #[inline(always)]
     unsafe fn sum_block<V: Vector, const P: usize, const Q: usize, const ROW: usize>(
         &self,
         block: usize,
-        (y, x, c): (usize, usize, usize),
-        strides: Strides,
+        (image, y, x, c): (usize, usize, usize, usize),
     ) -> [[V; Q]; P] {
         let Order { taps, tap, steps, .. } = self.order;
+        let w_vector = vector_step(V::LANES, self.row_len);
+        let strides = Strides { x_row: self.pixel, x_step: 1, w_step: CHANNEL_BLOCK, w_vector };
         let mut acc = [[V::zero(); Q]; P];
-        for r in 0..3 {
+        for r in 0..self.rows {
             for t in 0..taps {
                 let step = t * tap + block * CHANNEL_BLOCK;
                 // SAFETY: passed on.
                 unsafe {
-                    let input = self.input[r].add(y * self.row + x * self.pixel + step);
-                    let weights = self.weights[r].add(step * self.channels + c);
+                    let input = image * self.image + y * self.row + x * self.pixel + r * self.tap_row + step;
+                    let weights = r * self.row_len * self.output.c
+                        + channel_start(c, self.row_len)
+                        + step * CHANNEL_BLOCK;
+                    let (input, weights) =
+                        (self.input.as_ptr().add(input), self.weights.as_ptr().add(weights));
                     acc = accumulate_rows::<V, P, Q, ROW>(acc, input, weights, strides, steps);
                 }
             }
@@ -145,202 +213,37 @@ impl Sweep<'_> {
     }
 }
 
-/// 3x3 convolution of `images` padded maps. `weights`: `[3][3][input.c][output.c]`.
+/// Gradient of the images under a convolution of any kernel and stride, by its definition, pixel by pixel. Slow: it is
+/// for looking into a network, training does not need it. `weights`: PyTorch's; `maps`: padded output gradients;
+/// `out`: `[images, channels, h, w]`.
 #[inline(always)]
-pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
-    (input, output): (Map, Map),
-    stride: usize,
+pub(crate) fn image_gradient<V: Vector>(
+    shape: &ConvShape,
+    weights: &[f32],
     maps: &[f32],
     images: usize,
-    weights: &[f32],
-    ahead: Ahead<'_>,
-    epilogue: &mut E,
+    out: &mut [f32],
 ) {
-    let tap_row = 3 * input.c * output.c;
-    assert!(maps.len() >= images * input.padded_len() && weights.len() >= 3 * tap_row);
-    assert!(output.h <= input.h.div_ceil(stride) && output.w <= input.w.div_ceil(stride));
-    let pace = ahead.over(images * output.h);
-    for image in 0..images {
-        // SAFETY: windows of output pixels lie inside the padded map, and the lengths were checked.
-        unsafe {
-            let base = maps.as_ptr().add(image * input.padded_len());
-            let sweep = Sweep {
-                input: [0, 1, 2].map(|r| base.add(r * input.padded_row())),
-                weights: [0, 1, 2].map(|r| weights.as_ptr().add(r * tap_row)),
-                order: Order::of(input.c),
-                pixel: stride * input.c,
-                row: stride * input.padded_row(),
-                h: output.h,
-                w: output.w,
-                channels: output.c,
-                pace,
-                first_step: image * output.h,
-            };
-            sweep.run(image, epilogue);
-        }
-    }
-}
-
-/// Gradient of the input of a stride-2 convolution, from padded maps of output gradients.
-///
-/// An input pixel of even row meets the middle tap row only, one of odd row the other two; likewise columns.
-/// A register tile therefore holds four kinds of pixels, made from the same gradients, so that each of those
-/// is loaded once for nine products. `weights`: as [`crate::weights::pack_strided_backward`] leaves them.
-#[inline(always)]
-pub(crate) fn convolve_strided_backward<V: Vector, E: Epilogue<V>>(
-    shape: &ConvShape,
-    maps: &[f32],
-    images: usize,
-    weights: &[f32],
-    ahead: Ahead<'_>,
-    epilogue: &mut E,
-) {
-    let (grad, out) = (shape.output, shape.input_gradient());
-    assert_eq!(shape.stride, 2);
-    assert!(maps.len() >= images * grad.padded_len() && weights.len() >= 9 * grad.c * out.c);
-    let pace = ahead.over(images * grad.h);
-    for image in 0..images {
-        for y in 0..grad.h {
-            pace.fetch::<V>(image * grad.h + y);
-            for x in (0..grad.w).step_by(TILE) {
-                for c in (0..out.c).step_by(V::LANES) {
-                    // SAFETY: the tile reads gradients (y .. y + 2, x .. x + 5), inside the padded map, and
-                    // vector `c` of the weights; both lengths were checked.
-                    let kinds = unsafe {
-                        let from = image * grad.padded_len() + grad.padded_at(y, x);
-                        strided_tile::<V>(grad, maps.as_ptr().add(from), weights.as_ptr().add(c), out.c)
-                    };
-                    for (kind, values) in kinds.iter().enumerate() {
-                        let (y, x) = (2 * y + kind / 2, 2 * x + kind % 2);
-                        if y < out.h && x < out.w {
-                            let pixels = TILE.min((out.w - x).div_ceil(2));
-                            // SAFETY: the pixels are inside the map.
-                            unsafe { epilogue.take(Run { image, y, x, x_step: 2, pixels }, c, values) };
-                        }
-                    }
-                }
-            }
-            epilogue.settle();
-        }
-    }
-}
-
-/// A tile of the four kinds: even row and even column, even and odd, odd and even, odd and odd.
-///
-/// # Safety
-/// `gradients` is readable for two padded rows of five pixels, `weights` for nine taps.
-#[inline(always)]
-unsafe fn strided_tile<V: Vector>(
-    grad: Map,
-    gradients: *const f32,
-    weights: *const f32,
-    channels: usize,
-) -> [[V; TILE]; 4] {
-    /// Kind, tap in the order of the weights, and whether it meets the pixel to the right; in this row and
-    /// in the one below.
-    const TAPS: [&[(usize, usize, usize)]; 2] = [
-        &[(0, 0, 0), (1, 1, 0), (1, 2, 1), (2, 3, 0), (3, 5, 0), (3, 6, 1)],
-        &[(2, 4, 0), (3, 7, 0), (3, 8, 1)],
-    ];
-    let mut kinds = [[V::zero(); TILE]; 4];
-    for k in 0..grad.c {
-        for (row, taps) in TAPS.into_iter().enumerate() {
-            let mut scalars = [V::zero(); TILE + 1];
-            for (p, scalar) in scalars.iter_mut().enumerate() {
-                // SAFETY: the caller's promise.
-                *scalar = V::splat(unsafe { *gradients.add(row * grad.padded_row() + p * grad.c + k) });
-            }
-            for &(kind, tap, right) in taps {
-                // SAFETY: as above.
-                let weight = unsafe { V::load(weights.add((tap * grad.c + k) * channels)) };
-                for p in 0..TILE {
-                    kinds[kind][p] = scalars[p + right].mul_add(weight, kinds[kind][p]);
-                }
-            }
-        }
-    }
-    kinds
-}
-
-/// Adds to `gradient` (`[3][3][input.c][output.c]`) the gradient of the weights, from padded maps of inputs
-/// and of output gradients.
-#[inline(always)]
-pub(crate) fn add_weight_gradient<V: Vector>(
-    shape: &ConvShape,
-    inputs: &[f32],
-    gradients: &[f32],
-    images: usize,
-    gradient: &mut [f32],
-    ahead: Ahead<'_>,
-) {
-    let (input, output) = (shape.input, shape.output);
-    assert!(inputs.len() >= images * input.padded_len() && gradients.len() >= images * output.padded_len());
-    assert!(gradient.len() >= 9 * input.c * output.c);
-    // The tile runs over consecutive input values under a row of taps, a multiple of 48 or (image) 9.
-    // SAFETY of the calls: lengths were checked, and P divides 3 * input.c.
-    unsafe {
-        let is_image = !input.c.is_multiple_of(4);
-        if V::IS_BLOCK {
-            if is_image {
-                sum_pixels::<V, 9, 1>(shape, inputs, gradients, images, gradient, ahead);
-            } else if output.c.is_multiple_of(2 * V::LANES) {
-                sum_pixels::<V, 12, 2>(shape, inputs, gradients, images, gradient, ahead);
-            } else {
-                sum_pixels::<V, 24, 1>(shape, inputs, gradients, images, gradient, ahead);
-            }
-        } else if V::IS_HALF_BLOCK && !is_image {
-            sum_pixels::<V, 6, 2>(shape, inputs, gradients, images, gradient, ahead);
-        } else {
-            sum_pixels::<V, 3, 2>(shape, inputs, gradients, images, gradient, ahead);
-        }
-    }
-}
-
-/// # Safety
-/// Lengths are those of [`add_weight_gradient`]; P divides `3 * input.c`, `Q * LANES` divides `output.c`.
-#[inline(always)]
-unsafe fn sum_pixels<V: Vector, const P: usize, const Q: usize>(
-    shape: &ConvShape,
-    inputs: &[f32],
-    gradients: &[f32],
-    images: usize,
-    gradient: &mut [f32],
-    ahead: Ahead<'_>,
-) {
-    /// Rows summed before the next taps are taken, so that they stay in the first cache.
-    const ROWS: usize = 4;
-    let (input, output) = (shape.input, shape.output);
-    let taps = 3 * input.c;
-    let chunks = output.h.div_ceil(ROWS);
-    let strides = Strides { x_row: 1, x_step: shape.stride * input.c, w_step: output.c };
-    let pace = ahead.over(images * chunks);
-    for image in 0..images {
-        for first in (0..output.h).step_by(ROWS) {
-            pace.fetch::<V>(image * chunks + first / ROWS);
-            for dy in 0..3 {
-                for k in (0..taps).step_by(P) {
-                    for c in (0..output.c).step_by(Q * V::LANES) {
-                        // SAFETY: the window of a pixel is inside the padded input map, the pixel inside the
-                        // padded gradient map, the tile inside the weights.
-                        unsafe {
-                            let sums = gradient.as_mut_ptr().add((dy * taps + k) * output.c + c);
-                            let mut acc: [[V; Q]; P] = load(sums, output.c);
-                            for y in first..(first + ROWS).min(output.h) {
-                                let x = (image * input.padded_len())
-                                    + (y * shape.stride + dy) * input.padded_row()
-                                    + k;
-                                let g = image * output.padded_len() + output.padded_at(y, 0) + c;
-                                acc = accumulate(
-                                    acc,
-                                    inputs.as_ptr().add(x),
-                                    gradients.as_ptr().add(g),
-                                    strides,
-                                    output.w,
-                                );
-                            }
-                            store(&acc, sums, output.c, P);
-                        }
-                    }
+    let ConvShape { input, output, kernel, stride, in_channels, out_channels, .. } = *shape;
+    let pad = kernel / 2;
+    // The output pixel along an axis that meets this input pixel with tap `tap`.
+    let meets = |at: usize, tap: usize, end: usize| {
+        let from = (at + pad).checked_sub(tap)?;
+        (from.is_multiple_of(stride) && from / stride < end).then_some(from / stride)
+    };
+    for (pixel, value) in out.iter_mut().enumerate().take(images * in_channels * input.h * input.w) {
+        let (x, y) = (pixel % input.w, pixel / input.w % input.h);
+        let (channel, image) =
+            (pixel / (input.w * input.h) % in_channels, pixel / (input.w * input.h * in_channels));
+        *value = 0.0;
+        for (row, row_tap) in (0..kernel).filter_map(|tap| Some((meets(y, tap, output.h)?, tap))) {
+            for (column, tap) in (0..kernel).filter_map(|tap| Some((meets(x, tap, output.w)?, tap))) {
+                let gradients = &maps[image * output.padded_len() + output.padded_at(row, column)..];
+                let taps = weights[(channel * kernel + row_tap) * kernel + tap..]
+                    .iter()
+                    .step_by(in_channels * kernel * kernel);
+                for (gradient, weight) in gradients[..out_channels].iter().zip(taps) {
+                    *value = V::mul_add_one(*gradient, *weight, *value);
                 }
             }
         }

@@ -25,8 +25,6 @@ pub(crate) fn is_streamable(maps: &[f32]) -> bool {
 
 /// Receives the outputs of a convolution, a run of pixels and one vector of channels at a time.
 pub(crate) trait Epilogue<V: Vector> {
-    /// Whether the outputs are gradients of inputs; spares the compiler the combinations that do not occur.
-    const IS_BACKWARD: bool;
     /// Whether sums are taken in short runs, which round less: for outputs whose sign decides where gradients flow.
     const IS_PRECISE: bool = false;
 
@@ -63,7 +61,7 @@ impl<'a> ChannelSums<'a> {
     /// # Safety
     /// `c + LANES` does not exceed the channels.
     #[inline(always)]
-    unsafe fn short<V: Vector>(&self, c: usize) -> [V; 2] {
+    pub(crate) unsafe fn short<V: Vector>(&self, c: usize) -> [V; 2] {
         // SAFETY: `short` holds `2 * channels` values, checked in `new`.
         unsafe {
             let first = self.short.as_ptr().add(c);
@@ -76,7 +74,7 @@ impl<'a> ChannelSums<'a> {
     /// # Safety
     /// As [`ChannelSums::short`].
     #[inline(always)]
-    unsafe fn set_short<V: Vector>(&mut self, c: usize, [sum, products]: [V; 2]) {
+    pub(crate) unsafe fn set_short<V: Vector>(&mut self, c: usize, [sum, products]: [V; 2]) {
         // SAFETY: as in `short`.
         unsafe {
             let first = self.short.as_mut_ptr().add(c);
@@ -115,7 +113,6 @@ impl<'a> KeepWithSums<'a> {
 }
 
 impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
-    const IS_BACKWARD: bool = false;
     const IS_PRECISE: bool = true;
 
     #[inline(always)]
@@ -147,8 +144,6 @@ pub(crate) struct Keep<'a> {
 }
 
 impl<V: Vector> Epilogue<V> for Keep<'_> {
-    const IS_BACKWARD: bool = false;
-
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
@@ -172,8 +167,18 @@ pub(crate) struct ShortcutGradient<'a> {
 }
 
 impl ShortcutGradient<'_> {
+    /// Checks that it reaches every pixel of `images` inputs.
+    pub(crate) fn check(&self, input: Map, images: usize) {
+        let map = self.map;
+        assert!(self.data.len() >= images * map.len() && map.c >= input.c);
+        assert!(self.stride == 1 || self.stride == 2);
+        assert!(map.h >= input.h.div_ceil(self.stride) && map.w >= input.w.div_ceil(self.stride));
+    }
+
     #[inline(always)]
-    unsafe fn add_to<V: Vector>(&self, v: V, image: usize, y: usize, x: usize, c: usize) -> V {
+    /// # Safety
+    /// The pixel (y, x) is inside the input, and `c + LANES` does not exceed its channels.
+    pub(crate) unsafe fn add_to<V: Vector>(&self, v: V, image: usize, y: usize, x: usize, c: usize) -> V {
         // The stride is 1 or 2: bits are tested and shifted, since a division takes longer than all the rest.
         let bit = self.stride - 1;
         if (y | x) & bit == 0 {
@@ -187,17 +192,27 @@ impl ShortcutGradient<'_> {
     }
 }
 
+/// The sums of the batch norm of a shortcut, which has the same gradient as the main one.
+pub(crate) struct ProjectedSums<'a> {
+    /// Convolution output of the shortcut.
+    pub(crate) raw: &'a [f32],
+    pub(crate) sums: ChannelSums<'a>,
+}
+
 /// Backward: turns the gradient of a layer's input into the gradient of the batch norm that made it,
-/// by way of the shortcut and the ReLU, and sums what batch norm's own gradient needs.
+/// by way of the shortcut and the activation, and sums what batch norm's own gradient needs.
 pub(crate) struct ThroughRelu<'a> {
-    /// The layer's input, padded: its sign is the ReLU's.
+    /// The layer's input, padded: its sign is that before the activation.
     pub(crate) activated: &'a [f32],
     /// Convolution output that the batch norm normalised.
     pub(crate) raw: &'a [f32],
     pub(crate) shortcut: Option<ShortcutGradient<'a>>,
+    /// Slope of the activation below zero.
+    pub(crate) slope: f32,
     pub(crate) out: &'a mut [f32],
     pub(crate) map: Map,
     pub(crate) sums: ChannelSums<'a>,
+    pub(crate) projected: Option<ProjectedSums<'a>>,
 }
 
 impl ThroughRelu<'_> {
@@ -206,21 +221,23 @@ impl ThroughRelu<'_> {
         assert!(self.activated.len() >= images * self.map.padded_len());
         assert!(self.raw.len() >= images * self.map.len() && self.out.len() >= images * self.map.len());
         assert!(is_streamable(self.out));
-        if let Some(s) = &self.shortcut {
-            assert!(s.data.len() >= images * s.map.len() && s.map.c >= self.map.c);
-            assert!(s.stride == 1 || s.stride == 2);
-            assert!(s.map.h >= self.map.h.div_ceil(s.stride) && s.map.w >= self.map.w.div_ceil(s.stride));
+        assert!(self.projected.as_ref().is_none_or(|p| p.raw.len() >= images * self.map.len()));
+        if let Some(shortcut) = &self.shortcut {
+            shortcut.check(self.map, images);
         }
     }
 }
 
 impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
-    const IS_BACKWARD: bool = true;
-
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         // SAFETY: `c` is a vector of the map's channels.
         let [mut sum, mut products] = unsafe { self.sums.short::<V>(c) };
+        let mut past_products = match &self.projected {
+            // SAFETY: as above.
+            Some(projected) => unsafe { projected.sums.short::<V>(c)[1] },
+            None => V::zero(),
+        };
         for (p, &value) in values.iter().enumerate() {
             if p < run.pixels {
                 let x = run.x + p * run.x_step;
@@ -232,110 +249,40 @@ impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
                     if let Some(shortcut) = &self.shortcut {
                         v = shortcut.add_to(v, run.image, run.y, x, c);
                     }
-                    let v = v.where_positive(V::load(self.activated.as_ptr().add(gate)));
+                    let gate = V::load(self.activated.as_ptr().add(gate));
+                    let v = v.through_leaky_relu(gate, self.slope);
                     v.stream(self.out.as_mut_ptr().add(at));
                     sum = sum.add(v);
                     products = v.mul_add(V::load(self.raw.as_ptr().add(at)), products);
+                    if let Some(projected) = &self.projected {
+                        past_products = v.mul_add(V::load(projected.raw.as_ptr().add(at)), past_products);
+                    }
                 }
             }
         }
         // SAFETY: as above.
-        unsafe { self.sums.set_short(c, [sum, products]) };
-    }
-    #[inline(always)]
-    fn settle(&mut self) {
-        self.sums.settle();
-    }
-}
-
-/// Backward through ReLU and 2x2 max pooling. `out` keeps the gradient at the pooled pixels; which of the
-/// four pixels it belongs to is found again from the raw outputs when it is used.
-pub(crate) struct ThroughPool<'a> {
-    /// The layer's input (pooled), padded.
-    pub(crate) activated: &'a [f32],
-    /// Convolution output before batch norm and pooling.
-    pub(crate) raw: &'a [f32],
-    pub(crate) raw_map: Map,
-    /// Batch norm as scale and shift per channel.
-    pub(crate) scale: &'a [f32],
-    pub(crate) shift: &'a [f32],
-    pub(crate) out: &'a mut [f32],
-    /// The pooled map.
-    pub(crate) map: Map,
-    pub(crate) sums: ChannelSums<'a>,
-}
-
-impl ThroughPool<'_> {
-    /// Checks that the slices hold the maps of `images` images.
-    pub(crate) fn check(&self, images: usize) {
-        assert!(self.activated.len() >= images * self.map.padded_len());
-        assert!(self.raw.len() >= images * self.raw_map.len() && self.out.len() >= images * self.map.len());
-        assert!(self.scale.len() >= self.map.c && self.shift.len() >= self.map.c);
-        assert!(self.raw_map.h >= 2 * self.map.h && self.raw_map.w >= 2 * self.map.w);
-        assert!(self.raw_map.c == self.map.c && is_streamable(self.out));
-    }
-}
-
-impl<V: Vector> Epilogue<V> for ThroughPool<'_> {
-    const IS_BACKWARD: bool = true;
-
-    #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        // SAFETY: pooled pixels are inside the pooled map and so are their four sources inside the raw
-        // map; the slices were checked to hold the group.
         unsafe {
-            let [mut sum, mut products] = self.sums.short::<V>(c);
-            let (scale, shift) = (V::load(self.scale.as_ptr().add(c)), V::load(self.shift.as_ptr().add(c)));
-            for (p, &value) in values.iter().enumerate() {
-                if p < run.pixels {
-                    let x = run.x + p * run.x_step;
-                    let at = run.image * self.map.len() + self.map.at(run.y, x) + c;
-                    let gate = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
-                    let v = value.where_positive(V::load(self.activated.as_ptr().add(gate)));
-                    v.stream(self.out.as_mut_ptr().add(at));
-                    let window = run.image * self.raw_map.len() + self.raw_map.at(2 * run.y, 2 * x) + c;
-                    let raw = load_window::<V>(self.raw.as_ptr().add(window), self.raw_map);
-                    let mut chosen = raw[0];
-                    let mut best = raw[0].mul_add(scale, shift);
-                    for &r in &raw[1..] {
-                        let z = r.mul_add(scale, shift);
-                        chosen = z.select_greater(best, r, chosen);
-                        best = z.max(best);
-                    }
-                    sum = sum.add(v);
-                    products = v.mul_add(chosen, products);
-                }
-            }
             self.sums.set_short(c, [sum, products]);
+            if let Some(projected) = &mut self.projected {
+                projected.sums.set_short(c, [sum, past_products]);
+            }
         }
     }
     #[inline(always)]
     fn settle(&mut self) {
         self.sums.settle();
+        if let Some(projected) = &mut self.projected {
+            projected.sums.settle();
+        }
     }
 }
 
-/// The four vectors of a 2x2 window, row by row.
-///
-/// # Safety
-/// `from` points at the upper left pixel of a window inside a map of size `map`.
-#[inline(always)]
-pub(crate) unsafe fn load_window<V: Vector>(from: *const f32, map: Map) -> [V; 4] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        [
-            V::load(from),
-            V::load(from.add(map.c)),
-            V::load(from.add(map.w * map.c)),
-            V::load(from.add((map.w + 1) * map.c)),
-        ]
-    }
-}
-
-/// Inference: adds the folded batch norm's shift and the shortcut, applies ReLU, writes a padded map.
+/// Inference: adds the folded batch norm's shift and the shortcut, applies the activation, writes a padded map.
 pub(crate) struct BiasRelu<'a> {
     pub(crate) bias: &'a [f32],
     pub(crate) shortcut: Shortcut<'a>,
+    /// Slope of the activation below zero.
+    pub(crate) slope: f32,
     pub(crate) out: &'a mut [f32],
     pub(crate) map: Map,
 }
@@ -349,22 +296,26 @@ pub(crate) enum Shortcut<'a> {
     InPlace,
     /// In a padded map of twice the size and fewer channels.
     Subsampled(&'a [f32], Map),
+    /// In a dense map of the output's size.
+    Dense(&'a [f32]),
 }
 
 impl BiasRelu<'_> {
     /// Checks that the slices hold the maps of `images` images.
     pub(crate) fn check(&self, images: usize) {
         assert!(self.out.len() >= images * self.map.padded_len() && self.bias.len() >= self.map.c);
-        if let Shortcut::Subsampled(data, map) = self.shortcut {
-            assert!(data.len() >= images * map.padded_len());
-            assert!(map.h > 2 * (self.map.h - 1) && map.w > 2 * (self.map.w - 1));
+        match self.shortcut {
+            Shortcut::Subsampled(data, map) => {
+                assert!(data.len() >= images * map.padded_len());
+                assert!(map.h > 2 * (self.map.h - 1) && map.w > 2 * (self.map.w - 1));
+            }
+            Shortcut::Dense(data) => assert!(data.len() >= images * self.map.len()),
+            Shortcut::None | Shortcut::InPlace => {}
         }
     }
 }
 
 impl<V: Vector> Epilogue<V> for BiasRelu<'_> {
-    const IS_BACKWARD: bool = false;
-
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         // SAFETY: pixels are inside the map and the slices were checked to hold the group.
@@ -379,6 +330,10 @@ impl<V: Vector> Epilogue<V> for BiasRelu<'_> {
                     match self.shortcut {
                         Shortcut::None => {}
                         Shortcut::InPlace => v = v.add(V::load(out.add(at))),
+                        Shortcut::Dense(data) => {
+                            let from = run.image * self.map.len() + self.map.at(run.y, x) + c;
+                            v = v.add(V::load(data.as_ptr().add(from)));
+                        }
                         Shortcut::Subsampled(data, map) => {
                             if c < map.c {
                                 let from = run.image * map.padded_len() + map.padded_at(2 * run.y, 2 * x) + c;
@@ -386,7 +341,7 @@ impl<V: Vector> Epilogue<V> for BiasRelu<'_> {
                             }
                         }
                     }
-                    v.relu().store(out.add(at));
+                    v.leaky_relu(self.slope).store(out.add(at));
                 }
             }
         }
@@ -400,19 +355,35 @@ pub(crate) struct ToImages<'a> {
     pub(crate) map: Map,
     /// Channels of an image.
     pub(crate) channels: usize,
+    /// The gradient by way of a shortcut, in padded channels.
+    pub(crate) shortcut: Option<ShortcutGradient<'a>>,
+}
+
+impl ToImages<'_> {
+    /// Checks that the slices hold `images` images.
+    pub(crate) fn check(&self, images: usize) {
+        assert!(self.out.len() >= images * self.channels * self.map.h * self.map.w);
+        if let Some(shortcut) = &self.shortcut {
+            shortcut.check(self.map, images);
+        }
+    }
 }
 
 impl<V: Vector> Epilogue<V> for ToImages<'_> {
-    const IS_BACKWARD: bool = true;
-
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let plane = self.map.h * self.map.w;
         for (p, &value) in values.iter().enumerate() {
             if p < run.pixels {
                 let mut lanes = [0.0; 16];
-                // SAFETY: no vector has more than 16 lanes.
-                unsafe { value.store(lanes.as_mut_ptr()) };
+                let mut value = value;
+                // SAFETY: the pixel is inside the map; no vector has more than 16 lanes.
+                unsafe {
+                    if let Some(shortcut) = &self.shortcut {
+                        value = shortcut.add_to(value, run.image, run.y, run.x + p * run.x_step, c);
+                    }
+                    value.store(lanes.as_mut_ptr());
+                }
                 for (channel, &lane) in (c..self.channels).zip(&lanes[..V::LANES]) {
                     let pixel = run.y * self.map.w + run.x + p * run.x_step;
                     self.out[(run.image * self.channels + channel) * plane + pixel] = lane;

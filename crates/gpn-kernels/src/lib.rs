@@ -1,13 +1,15 @@
 //! CPU kernels for few-shot backbones. The crate knows no framework: slices of f32 go in and come out.
 //!
 //! # What comes in, what goes out
-//! A [`Network`] is an [`Architecture`] (a CIFAR-style ResNet or Conv4) at an image size, with its work buffers.
+//! A [`Network`] is an [`Architecture`] (a ResNet or Conv4) at an image size, with its work buffers.
 //! Weights stay with the caller, as flat slices in PyTorch's order and under PyTorch's names
 //! ([`Network::parameters`], [`Network::buffers`]). Images `[n, 3, h, w]` become embeddings
 //! `[n, embedding_len]` with [`Network::forward`], which keeps what [`Network::backward`] needs to turn
 //! gradients of embeddings into gradients of the weights, or with [`Network::infer`], which keeps nothing and may run on
 //! any number of threads at once.
-//! [`linear`] holds what comes after a backbone: linear heads, cross-entropy, distances and Adam.
+//! An [`Mlp`] does the same for embeddings that are given.
+//! [`linear`] holds what comes after a backbone: linear heads, cross-entropy, distances and Adam; [`search`] finds the
+//! nearest of a million prototypes.
 //!
 //! ```
 //! use gpn_kernels::{Architecture, Mode, Network};
@@ -29,10 +31,12 @@
 //! # How it is fast
 //! - Maps lie in memory with the channels of a pixel together, in blocks of 16, so that a vector holds
 //!   channels of one pixel (`geometry`).
-//! - Every convolution is register tiles of one inner loop (`tile`): directly, for three channels and stride 2
-//!   (`direct`), or after Winograd's transform, for stride 1 (`winograd`), ragged edges included.
-//! - Batch norm, ReLU, shortcut and pooling happen on the way into a convolution (`prologue`) or on the way out
-//!   (`epilogue`): a map is written once, as the raw output of its convolution, and read where it is needed.
+//! - Every convolution is register tiles of one inner loop (`tile`): directly, for images, stride 2 and kernels of 1x1 and
+//!   7x7 (`direct`, `strided`, `weight_gradient`), or after Winograd's transform, for stride 1 (`winograd`), ragged edges
+//!   included. Weights lie in blocks of 16 outputs (`weights`); where they are too many for the cache, a block of them
+//!   sweeps the pixels of several images.
+//! - Batch norm, activation, shortcut and pooling happen on the way into a convolution (`prologue`, `pool`) or on the way
+//!   out (`epilogue`): a map is written once, as the raw output of its convolution, and read where it is needed.
 //! - AVX-512, AVX2 with FMA, or plain Rust is chosen when the program runs (`simd`); the environment variable
 //!   `GPN_SIMD` (`avx512`, `avx2`, `fused`, `portable`) forces one.
 //! - Threads are woken once per pass and spin from layer to layer (`team`). Inference takes only threads that no other
@@ -61,19 +65,26 @@ mod epilogue;
 mod error;
 mod geometry;
 pub mod linear;
+mod mlp;
 mod network;
 mod norm;
 mod parallel;
 mod peak;
+mod pool;
 mod prologue;
 mod reservation;
+pub mod search;
 mod simd;
+mod strided;
+mod tail;
 mod team;
 mod tile;
+mod weight_gradient;
 mod weights;
 mod winograd;
 
 pub use error::KernelError;
+pub use mlp::Mlp;
 pub use network::{Architecture, EXACT_BATCH, Mode, Network, PackedWeights, TensorInfo};
 pub use peak::measured_peak_gflops;
 pub use simd::{Simd, rounding, simd_name};

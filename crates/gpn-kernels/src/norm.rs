@@ -1,5 +1,7 @@
 //! Batch norm as numbers per channel: statistics, the scale and shift they amount to, and its gradient.
 
+use crate::simd::Vector;
+
 /// Added to the variance, as in PyTorch.
 const EPSILON: f64 = 1e-5;
 /// Weight of the newest batch in the running statistics, as in PyTorch.
@@ -23,6 +25,24 @@ pub(crate) struct BatchNormGradient {
     pub(crate) of_output: Vec<f32>,
     pub(crate) of_input: Vec<f32>,
     pub(crate) constant: Vec<f32>,
+}
+
+impl BatchNormGradient {
+    /// The three for a vector of channels.
+    ///
+    /// # Safety
+    /// `c + LANES` does not exceed the channels.
+    #[inline(always)]
+    pub(crate) unsafe fn vectors<V: Vector>(&self, c: usize) -> [V; 3] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            [
+                V::load(self.of_output.as_ptr().add(c)),
+                V::load(self.of_input.as_ptr().add(c)),
+                V::load(self.constant.as_ptr().add(c)),
+            ]
+        }
+    }
 }
 
 /// Turns the sum of squares of each channel, behind the sums, into the sum of squared deviations.

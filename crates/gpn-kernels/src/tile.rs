@@ -11,9 +11,11 @@ pub(crate) struct Strides {
     pub(crate) x_step: usize,
     /// Between the vectors of one step and the next.
     pub(crate) w_step: usize,
+    /// Between the vectors of one step.
+    pub(crate) w_vector: usize,
 }
 
-/// `acc[p][q] += sum over k < steps of x[p * x_row + k * x_step] * w[k * w_step + q * LANES ..]`
+/// `acc[p][q] += sum over k < steps of x[p * x_row + k * x_step] * w[k * w_step + q * w_vector ..]`
 ///
 /// A convolution lets `p` run over pixels and `k` over the input channels of a row of taps; a weight
 /// gradient lets `p` run over input channels and `k` over pixels.
@@ -52,7 +54,7 @@ pub(crate) unsafe fn accumulate_rows<V: Vector, const P: usize, const Q: usize, 
         unsafe {
             let mut vectors = [V::zero(); Q];
             for q in 0..Q {
-                vectors[q] = V::load(w.add(q * V::LANES));
+                vectors[q] = V::load(w.add(q * strides.w_vector));
             }
             for p in 0..P {
                 let scalar = V::splat(*x.add(p * row));
@@ -81,41 +83,42 @@ pub(crate) fn add<V: Vector, const P: usize, const Q: usize>(
     a
 }
 
-/// Loads a tile from rows `row` values apart.
+/// Loads a tile from rows `row` values apart, whose vectors are `vector` values apart.
 ///
 /// # Safety
-/// `from` is readable at `p * row + q * LANES ..` for every `p < P`, `q < Q`.
+/// `from` is readable at `p * row + q * vector ..` for every `p < P`, `q < Q`.
 #[inline(always)]
 pub(crate) unsafe fn load<V: Vector, const P: usize, const Q: usize>(
     from: *const f32,
     row: usize,
+    vector: usize,
 ) -> [[V; Q]; P] {
     let mut acc = [[V::zero(); Q]; P];
     for (p, line) in acc.iter_mut().enumerate() {
         for (q, value) in line.iter_mut().enumerate() {
             // SAFETY: the caller's promise.
-            *value = unsafe { V::load(from.add(p * row + q * V::LANES)) };
+            *value = unsafe { V::load(from.add(p * row + q * vector)) };
         }
     }
     acc
 }
 
-/// Stores the first `rows` rows of a tile, `row` values apart.
+/// Stores the first `rows` rows of a tile, `row` values apart, their vectors `vector` values apart.
 ///
 /// # Safety
-/// `to` is writable at `p * row + q * LANES ..` for every `p < rows`, `q < Q`.
+/// `to` is writable at `p * row + q * vector ..` for every `p < rows`, `q < Q`.
 #[inline(always)]
 pub(crate) unsafe fn store<V: Vector, const P: usize, const Q: usize>(
     acc: &[[V; Q]; P],
     to: *mut f32,
-    row: usize,
+    (row, vector): (usize, usize),
     rows: usize,
 ) {
     for (p, line) in acc.iter().enumerate() {
         if p < rows {
             for (q, value) in line.iter().enumerate() {
                 // SAFETY: the caller's promise.
-                unsafe { value.store(to.add(p * row + q * V::LANES)) };
+                unsafe { value.store(to.add(p * row + q * vector)) };
             }
         }
     }

@@ -26,7 +26,7 @@ fn check(architecture: Architecture, mode: Mode, (n, h, w): (usize, usize, usize
         .parameters()
         .iter()
         .map(|p| match p.shape[..] {
-            [_, inputs, 3, 3] => random(&mut rng, p.numel(), (3.0 / (9.0 * inputs as f32)).sqrt(), 0.0),
+            [_, inputs, k, _] => random(&mut rng, p.numel(), (3.0 / ((k * k * inputs) as f32)).sqrt(), 0.0),
             _ if p.name.ends_with("bias") => random(&mut rng, p.numel(), 0.3, 0.0),
             // Some scales are negative: max pooling must not swap with batch norm.
             _ => random(&mut rng, p.numel(), 1.0, 0.6),
@@ -127,6 +127,18 @@ fn conv4_gradients_are_those_of_the_definition() {
         check(Architecture::Conv4 { width: 20 }, mode, (2, 37, 21));
         check(Architecture::Conv4 { width: 32 }, mode, (1, 32, 16));
     }
+}
+
+#[test]
+fn resnet12_gradients_are_those_of_the_definition() {
+    check(Architecture::ResNet12 { channels: [5, 16, 20, 33] }, Mode::Train, (2, 16, 21));
+    check(Architecture::ResNet12 { channels: [8, 8, 8, 8] }, Mode::Eval, (1, 19, 17));
+}
+
+#[test]
+fn resnet18_gradients_are_those_of_the_definition() {
+    check(Architecture::ResNet18 { channels: [5, 16, 20, 33] }, Mode::Train, (2, 33, 38));
+    check(Architecture::ResNet18 { channels: [8, 8, 8, 8] }, Mode::Eval, (1, 35, 32));
 }
 
 #[test]

@@ -105,6 +105,25 @@ fn parity_conv4_outputs_gradients_and_buffers() {
     }
 }
 
+/// Channels of the four stages of a case.
+fn channels(case: &Case) -> [usize; 4] {
+    [1, 2, 3, 4].map(|stage| case.array(&format!("state/layer{stage}.0.conv1.weight")).shape[0])
+}
+
+#[test]
+fn parity_resnet12_outputs_gradients_and_buffers() {
+    for case in npz_cases("d_resnet12_") {
+        check_backbone(&case, Architecture::ResNet12 { channels: channels(&case) });
+    }
+}
+
+#[test]
+fn parity_resnet18_outputs_gradients_and_buffers() {
+    for case in npz_cases("d_resnet18_") {
+        check_backbone(&case, Architecture::ResNet18 { channels: channels(&case) });
+    }
+}
+
 /// The classifier files hold no images: they belong to the case of the same size.
 #[test]
 fn parity_resnet08_classifier() {

@@ -32,9 +32,16 @@ fn step(architecture: Architecture, size: (usize, usize), n: usize, threads: usi
 fn threads_do_not_change_a_bit() {
     let resnet = Architecture::ResNet { blocks_per_stage: 1 };
     let conv4 = Architecture::Conv4 { width: 24 };
-    for (architecture, size, n) in
-        [(resnet, (32, 32), 37), (resnet, (33, 41), 5), (resnet, (29, 29), 1), (conv4, (21, 16), 70)]
-    {
+    let resnet12 = Architecture::ResNet12 { channels: [8, 16, 80, 112] };
+    let resnet18 = Architecture::ResNet18 { channels: [8, 16, 80, 112] };
+    for (architecture, size, n) in [
+        (resnet, (32, 32), 37),
+        (resnet, (33, 41), 5),
+        (resnet, (29, 29), 1),
+        (conv4, (21, 16), 70),
+        (resnet12, (20, 17), 35),
+        (resnet18, (33, 40), 19),
+    ] {
         let one = step(architecture, size, n, 1);
         for threads in [1, 2, 3] {
             assert!(

@@ -7,8 +7,8 @@ use gpn_kernels::{Architecture, Network};
 pub use gpn_kernels::{measured_peak_gflops, simd_name};
 
 use crate::{
-    Adam, BackboneKind, ClassifierHead, Device, Embedder, InputShape, ModelError, Result, Trainable,
-    distance_loss,
+    Adam, BackboneKind, ClassifierHead, Device, Embedder, InputShape, ModelError, ResNet12Config,
+    ResNet18Config, Result, Trainable, distance_loss,
 };
 
 const CLASSES: usize = 773;
@@ -17,7 +17,7 @@ const LEARNING_RATE: f64 = 1e-3;
 /// Work that is done over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// Short name, W1 to W7.
+    /// Short name, W1 to W9.
     pub name: &'static str,
     /// What one step does.
     pub title: &'static str,
@@ -41,10 +41,25 @@ pub type Step = Box<dyn FnMut() -> Result<f32>>;
 
 impl Workload {
     /// All workloads.
-    pub const ALL: [Workload; 7] = [
-        classifier("W1", "training step, batch 128 at 32x32, 773-way head", BackboneKind::ResNet08, 32),
-        classifier("W2", "training step, batch 128 at 64x64, 773-way head", BackboneKind::ResNet08, 64),
-        classifier("W3", "training step, batch 128 at 84x84, 773-way head", BackboneKind::ResNet08, 84),
+    pub const ALL: [Workload; 9] = [
+        classifier(
+            "W1",
+            "training step, batch 128 at 32x32, 773-way head",
+            BackboneKind::ResNet08,
+            (128, 32),
+        ),
+        classifier(
+            "W2",
+            "training step, batch 128 at 64x64, 773-way head",
+            BackboneKind::ResNet08,
+            (128, 64),
+        ),
+        classifier(
+            "W3",
+            "training step, batch 128 at 84x84, 773-way head",
+            BackboneKind::ResNet08,
+            (128, 84),
+        ),
         episode("W4", "episode step, 10 images at 64x64", 1),
         episode("W5", "episode step, 50 images at 64x64", 5),
         Workload {
@@ -55,7 +70,9 @@ impl Workload {
             size: 64,
             kind: Kind::Inference,
         },
-        classifier("W7", "conv4 training step, batch 128 at 64x64", BackboneKind::Conv4, 64),
+        classifier("W7", "conv4 training step, batch 128 at 64x64", BackboneKind::Conv4, (128, 64)),
+        classifier("W8", "resnet12 training step, batch 64 at 84x84", BackboneKind::ResNet12, (64, 84)),
+        classifier("W9", "resnet18 training step, batch 32 at 224x224", BackboneKind::ResNet18, (32, 224)),
     ];
 
     /// Allocates everything the steps need.
@@ -72,6 +89,8 @@ impl Workload {
     pub fn flops(&self) -> Result<f64> {
         let architecture = match self.backbone {
             BackboneKind::Conv4 => Architecture::Conv4 { width: 64 },
+            BackboneKind::ResNet12 => Architecture::ResNet12 { channels: ResNet12Config::default().channels },
+            BackboneKind::ResNet18 => Architecture::ResNet18 { channels: ResNet18Config::default().channels },
             _ => Architecture::ResNet { blocks_per_stage: 1 },
         };
         let network = Network::new(architecture, self.size, self.size)?;
@@ -83,13 +102,18 @@ impl Workload {
     }
 }
 
-/// Times of single steps, after three to warm up: at least five, and as many as fit into `at_least`.
+/// Times of single steps, after some to warm up (three, or fewer that take a second): at least three, and as many as fit
+/// into `at_least`.
 pub fn time(step: &mut Step, at_least: Duration) -> Result<Vec<Duration>> {
+    let start = Instant::now();
     for _ in 0..3 {
         step()?;
+        if start.elapsed() > Duration::from_secs(1) {
+            break;
+        }
     }
     let (start, mut times) = (Instant::now(), Vec::new());
-    while times.len() < 5 || start.elapsed() < at_least {
+    while times.len() < 3 || start.elapsed() < at_least {
         let begin = Instant::now();
         step()?;
         times.push(begin.elapsed());
@@ -103,9 +127,9 @@ const fn classifier(
     name: &'static str,
     title: &'static str,
     backbone: BackboneKind,
-    size: usize,
+    (images, size): (usize, usize),
 ) -> Workload {
-    Workload { name, title, images: 128, backbone, size, kind: Kind::Classifier }
+    Workload { name, title, images, backbone, size, kind: Kind::Classifier }
 }
 
 /// As many queries as shots.

@@ -1,6 +1,7 @@
 //! Classification by squared distance to prototypes, with cross entropy.
 
 use gpn_kernels::linear;
+pub use gpn_kernels::search::squared_distance;
 
 use crate::error::{ModelError, Result};
 use crate::head::check_labels;
@@ -65,23 +66,6 @@ pub fn distance_loss(
         &mut grad_prototypes,
     )?;
     Ok(DistancePass { loss, logits, grad_queries, grad_prototypes })
-}
-
-/// `||a - b||^2`, summed in sixteen lanes in a fixed order, so that vectors of any width give the same result.
-#[inline]
-pub fn squared_distance(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 16;
-    let square = |(a, b): (&f32, &f32)| (a - b) * (a - b);
-    let (a, last_of_a) = a.as_chunks::<LANES>();
-    let (b, last_of_b) = b.as_chunks::<LANES>();
-    let mut sums = [0.0; LANES];
-    for (a, b) in a.iter().zip(b) {
-        for (sum, pair) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum += square(pair);
-        }
-    }
-    let last = last_of_a.iter().zip(last_of_b).map(square);
-    sums.into_iter().chain(last).sum()
 }
 
 /// A logit is a negative distance.

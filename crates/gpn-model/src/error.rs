@@ -74,17 +74,8 @@ pub enum ModelError {
         reason: String,
     },
 
-    /// A backbone that only burn computes, in a build without burn.
-    #[error(
-        "backbone `{backbone}` is not part of this build: build again with `cargo build --release --features burn`, or choose resnet08, resnet20 or conv4"
-    )]
-    BackboneNotBuilt {
-        /// Name of the backbone.
-        backbone: String,
-    },
-
-    /// The kernels exist for some backbones only.
-    #[error("the CPU kernels do not cover backbone `{backbone}` on `{device}`: use the burn engine for it")]
+    /// The kernels compute on the processor only.
+    #[error("the CPU kernels do not compute backbone `{backbone}` on `{device}`: use the burn engine for it")]
     NoKernels {
         /// Name of the backbone.
         backbone: String,
@@ -298,8 +289,7 @@ impl ModelError {
             | Self::UnknownMethod { .. }
             | Self::UnknownDevice { .. }
             | Self::DeviceNotBuilt { .. }
-            | Self::DeviceNotFound { .. }
-            | Self::BackboneNotBuilt { .. } => ErrorKind::NotFound,
+            | Self::DeviceNotFound { .. } => ErrorKind::NotFound,
             Self::MethodExists { .. } => ErrorKind::Conflict,
             Self::Taxonomy(error) => error.kind(),
             Self::File { source, .. } => ErrorKind::of_io(source),

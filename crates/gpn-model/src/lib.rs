@@ -7,7 +7,7 @@
 //! | part | what it is |
 //! |---|---|
 //! | [`Embedder`] | a backbone with its parameters and batch-norm buffers: forward, backward, fast embedding |
-//! | [`BackboneKind`], [`BackboneConfig`] | which backbone: `resnet08`, `resnet20`, `conv4`, `resnet12`, `mlp`, `identity` |
+//! | [`BackboneKind`], [`BackboneConfig`] | which backbone: `resnet08`, `resnet20`, `conv4`, `resnet12`, `resnet18`, `mlp`, `identity` |
 //! | [`ClassifierHead`] | linear classifier with cross entropy, for the auxiliary task |
 //! | [`Propagator`] | the gated propagation of prototypes over a task's class graph |
 //! | [`prior`] | the graph prior: prototypes from few samples and the classes around a class, in closed form |
@@ -20,9 +20,9 @@
 //! | [`Device`] | `cpu`, or `cuda`, `rocm`, `wgpu` where the cargo feature of that name is built |
 //!
 //! # Engines
-//! On the processor, `resnet08`, `resnet20`, `conv4` and `mlp` run on gpn-kernels as one differentiable operation.
-//! `resnet12`, and every other device, runs on burn's modules and autodiff, which cargo feature `burn` (or that of a
-//! device) builds: burn takes longer to compile than all the rest. Parameters live in one place for both: named
+//! On the processor, every backbone runs on gpn-kernels as one differentiable operation. On any other device it runs on
+//! burn's modules and autodiff, which the cargo feature of a device builds (or `burn`, to compare the two on the
+//! processor): burn takes longer to compile than all the rest. Parameters live in one place for both: named
 //! `Vec<f32>` on the host ([`TensorList`]), used by the kernels without a copy and copied to the device by burn. First
 //! values depend on the seed alone. [`EngineChoice`] picks an engine by hand; tests hold the two to the same numbers.
 //!
@@ -49,6 +49,7 @@
 
 mod backbone;
 pub mod bench;
+mod cells;
 mod cosine_fit;
 mod cosine_head;
 mod device;
@@ -76,7 +77,8 @@ mod weight_file;
 mod weights;
 
 pub use backbone::{
-    BackboneConfig, BackboneKind, Conv4Config, InputShape, MlpConfig, Mode, ResNet12Config, ResNetConfig,
+    BackboneConfig, BackboneKind, Conv4Config, InputShape, MlpConfig, Mode, ResNet12Config, ResNet18Config,
+    ResNetConfig,
 };
 pub use cosine_fit::{CosineFit, fit_cosine_head};
 pub use cosine_head::CosineHead;

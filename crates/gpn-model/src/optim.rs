@@ -66,6 +66,9 @@ impl Moments {
     }
 }
 
+/// With as many values one thread is done before another is awake.
+const ALONE: usize = 1 << 19;
+
 /// Endings of the names in [`Adam::state`], as in PyTorch's optimiser state.
 const STATE: [&str; 3] = [".exp_avg", ".exp_avg_sq", ".step"];
 
@@ -106,12 +109,22 @@ impl Adam {
                 });
             }
         }
-        // Many tensors are small: threads share the list of them rather than each one.
-        tensors.into_par_iter().try_for_each(|(moments, update)| {
+        let values: usize = tensors.iter().map(|(_, update)| update.parameter.len()).sum();
+        let take = |(moments, update): (&mut Moments, &mut Update<'_>)| {
             moments.step += 1;
             let Moments { step, mean, square, .. } = moments;
-            Ok(kernel.step(*step, update.parameter, update.gradient, mean, square)?)
-        })
+            let Update { parameter, gradient, .. } = update;
+            if values <= ALONE {
+                Ok(kernel.step_alone(*step, parameter, gradient, mean, square)?)
+            } else {
+                Ok(kernel.step(*step, parameter, gradient, mean, square)?)
+            }
+        };
+        if values <= ALONE {
+            return tensors.into_iter().try_for_each(take);
+        }
+        // Many tensors are small: threads share the list of them rather than each one.
+        tensors.into_par_iter().try_for_each(take)
     }
 
     /// Moments and step counts as named tensors, for a checkpoint: `NAME.exp_avg`, `NAME.exp_avg_sq`, `NAME.step`.

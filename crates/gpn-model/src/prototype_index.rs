@@ -1,33 +1,34 @@
 //! Which classes of the memory are nearest to a prototype.
 //!
-//! Up to [`EXACT_UP_TO`] classes are all compared. Beyond, the memory is divided into cells around centres (k-means), as
-//! many as the root of the number of classes; a search compares only the classes of the cells nearest to the query, with
-//! their exact distances. So a search costs some multiple of the root of the number of classes, and may now and then
-//! miss a class that lies beyond a border.
+//! [`PrototypeIndex::new`] is exact, whatever the number of classes: it finds what comparing all of them finds, to the last
+//! bit. The first queries are compared with every prototype; an index that is asked more often keeps the prototypes a
+//! second time in 8-bit codes, which tell most classes apart at a quarter of the memory read
+//! ([`gpn_kernels::search`]).
 //!
-//! The same memory gives the same index at any number of threads, and equally near classes come in their order.
+//! [`PrototypeIndex::approximate`] is for those who would rather miss a class now and then than look at all: it compares the
+//! classes of some cells only, and tells by [`recall`](PrototypeIndex::recall) which share of the nearest it finds.
+//!
+//! Answers are the same at any number of threads and with every instruction set, and equally near classes come in their order.
 
-use gpn_kernels::linear;
-use rayon::prelude::*;
+use std::borrow::Cow;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::distance::squared_distance;
+use gpn_kernels::search::{self, Codes};
+
+use crate::cells::Cells;
 use crate::memory::Memory;
 
-/// Most classes that are searched without cells.
+/// Fewer classes are compared as they are: that takes a tenth of a millisecond.
+const CODED_FROM: usize = 4096;
+/// Queries after which codes are made; making them takes about as long as comparing as many with all classes.
+const CODED_AFTER: usize = 8;
+/// Up to this number of classes, [`PrototypeIndex::approximate`] is exact.
 pub const EXACT_UP_TO: usize = 50_000;
 
-/// Classes compared by one thread at a time; those of a block stay in cache for all queries.
-const SHARE: usize = 4096;
-const BLOCK: usize = 64;
-
-/// Classes per cell that the centres are made of, and how often they are made.
-const SAMPLE_PER_CELL: usize = 64;
-const ROUNDS: usize = 8;
-/// A cell with fewer classes of the sample is given up, and the largest one is divided instead.
-const LEAST_SAMPLE: u32 = 8;
-
-/// Cells that a search looks at.
-const CELLS_SEARCHED: usize = 48;
+/// Prototypes that stand for queries where the recall is measured, and the neighbours looked for.
+const SAMPLED: usize = 200;
+const NEIGHBOURS: usize = 10;
 
 /// Finds the nearest classes of a memory.
 ///
@@ -37,34 +38,85 @@ const CELLS_SEARCHED: usize = 48;
 /// let memory = Memory::new(2, vec![0.0, 0.0, 5.0, 5.0, 2.0, 1.0]);
 /// let index = PrototypeIndex::new(&memory);
 /// assert_eq!(index.nearest(&[2.0, 2.0, 6.0, 6.0], 2), [vec![2, 0], vec![1, 2]]);
+/// assert!(index.is_exact());
 /// ```
 pub struct PrototypeIndex<'a> {
-    prototypes: &'a [f32],
+    prototypes: Cow<'a, [f32]>,
     dim: usize,
-    cells: Option<Cells>,
+    /// Queries so far.
+    asked: AtomicUsize,
+    /// Made when enough was asked; `None` where the prototypes cannot be coded.
+    codes: OnceLock<Option<Codes>>,
+    approximate: Option<Approximate>,
+}
+
+struct Approximate {
+    cells: Cells,
+    recall: f64,
 }
 
 impl<'a> PrototypeIndex<'a> {
-    /// Prepares the search: at once up to [`EXACT_UP_TO`] classes, O(classes^1.5) beyond.
+    /// A search that finds exactly the nearest. Costs nothing before it is used; O(classes * dim) once, when it is used often, and
+    /// then a quarter of the prototypes' memory.
     pub fn new(memory: &'a Memory) -> Self {
-        let large = memory.classes() > EXACT_UP_TO;
-        Self { cells: large.then(|| Cells::new(memory.prototypes(), memory.dim)), ..Self::exact(memory) }
+        Self::of(memory.prototypes(), memory.dim)
     }
 
-    /// A search that compares all classes, whatever their number.
-    pub fn exact(memory: &'a Memory) -> Self {
-        Self { prototypes: memory.prototypes(), dim: memory.dim, cells: None }
+    /// The same for `prototypes: [classes, dim]`, borrowed or given.
+    pub fn of(prototypes: impl Into<Cow<'a, [f32]>>, dim: usize) -> Self {
+        let prototypes = prototypes.into();
+        Self { prototypes, dim, asked: AtomicUsize::new(0), codes: OnceLock::new(), approximate: None }
+    }
+
+    /// A search that divides the memory into cells around centres (k-means), as many as the root of the number of classes, and
+    /// compares the classes of the cells nearest to a query. It misses classes beyond a border: few where classes lie in
+    /// groups, most where they do not, see [`recall`](Self::recall). Exact up to [`EXACT_UP_TO`] classes. Made in
+    /// O(classes^1.5).
+    pub fn approximate(memory: &'a Memory) -> Self {
+        let mut index = Self::new(memory);
+        if memory.classes() > EXACT_UP_TO {
+            let cells = Cells::new(&index.prototypes, index.dim);
+            let recall = measured_recall(&index, &cells);
+            index.approximate = Some(Approximate { cells, recall });
+        }
+        index
+    }
+
+    /// The prototypes, `[classes, dim]`.
+    pub fn prototypes(&self) -> &[f32] {
+        &self.prototypes
+    }
+
+    /// Whether the nearest classes are always found.
+    pub fn is_exact(&self) -> bool {
+        self.approximate.is_none()
+    }
+
+    /// The share of the 10 nearest classes that is found: 1 for an exact index. For an approximate one this was measured when it was
+    /// made, with 200 prototypes of the memory for queries, each without itself; queries that are like no
+    /// prototype may find fewer.
+    pub fn recall(&self) -> f64 {
+        self.approximate.as_ref().map_or(1.0, |approximate| approximate.recall)
     }
 
     /// The `count` classes nearest to each of `queries: [some, dim]` by Euclidean distance, nearest first; of equally
-    /// near ones the first.
+    /// near ones the first. Many queries at once take less time than one after the other.
     pub fn nearest(&self, queries: &[f32], count: usize) -> Vec<Vec<u32>> {
-        match &self.cells {
-            None => nearest_classes(self.prototypes, queries, self.dim, count),
-            Some(cells) => queries
-                .par_chunks_exact(self.dim)
-                .map(|query| cells.nearest(self.prototypes, query, count))
-                .collect(),
+        match &self.approximate {
+            None => self.exact(queries, count),
+            Some(approximate) => approximate.cells.nearest(&self.prototypes, queries, self.dim, count),
+        }
+    }
+
+    fn exact(&self, queries: &[f32], count: usize) -> Vec<Vec<u32>> {
+        let (dim, prototypes) = (self.dim.max(1), self.prototypes());
+        let (classes, new) = (prototypes.len() / dim, queries.len() / dim);
+        let asked = self.asked.fetch_add(new, Ordering::Relaxed).saturating_add(new);
+        let is_worth_it = classes >= CODED_FROM && asked >= CODED_AFTER;
+        let codes = is_worth_it.then(|| self.codes.get_or_init(|| Codes::new(prototypes, dim)).as_ref());
+        match codes.flatten() {
+            Some(codes) => codes.nearest(prototypes, queries, count),
+            None => search::nearest(prototypes, queries, dim, count),
         }
     }
 }
@@ -72,187 +124,28 @@ impl<'a> PrototypeIndex<'a> {
 /// The `count` rows of `memory: [classes, dim]` nearest to each row of `queries: [some, dim]`, nearest first; of equally
 /// near ones the first. All rows are compared, by as many threads as there are.
 pub fn nearest_classes(memory: &[f32], queries: &[f32], dim: usize, count: usize) -> Vec<Vec<u32>> {
-    if queries.is_empty() {
-        return Vec::new();
-    }
-    let new = || vec![Nearest::new(count); queries.len() / dim];
-    let shares: Vec<Vec<Nearest>> = memory
-        .par_chunks(SHARE * dim)
-        .enumerate()
-        .map(|(part, share)| {
-            let mut nearest = new();
-            for (block, start) in share.chunks(BLOCK * dim).zip(((part * SHARE) as u32..).step_by(BLOCK)) {
-                for (query, nearest) in queries.chunks_exact(dim).zip(&mut nearest) {
-                    for (prototype, class) in block.chunks_exact(dim).zip(start..) {
-                        nearest.offer(squared_distance(prototype, query), class);
-                    }
-                }
-            }
-            nearest
-        })
+    search::nearest(memory, queries, dim, count)
+}
+
+/// The share of the nearest classes of some prototypes that the cells find, the prototypes themselves left out.
+fn measured_recall(index: &PrototypeIndex<'_>, cells: &Cells) -> f64 {
+    let classes = index.prototypes.len() / index.dim;
+    let sampled: Vec<usize> = (0..SAMPLED).map(|place| place * classes / SAMPLED).collect();
+    let queries: Vec<f32> = sampled
+        .iter()
+        .flat_map(|class| &index.prototypes[class * index.dim..][..index.dim])
+        .copied()
         .collect();
-    let mut nearest = new();
-    for share in shares {
-        for (nearest, found) in nearest.iter_mut().zip(share) {
-            for (distance, class) in found.found {
-                nearest.offer(distance, class);
-            }
+    let exact = index.exact(&queries, NEIGHBOURS + 1);
+    let found = cells.nearest(index.prototypes(), &queries, index.dim, NEIGHBOURS + 1);
+    let (mut hits, mut wanted) = (0, 0);
+    for ((&own, exact), found) in sampled.iter().zip(&exact).zip(&found) {
+        for class in exact.iter().filter(|&&class| class as usize != own) {
+            wanted += 1;
+            hits += usize::from(found.contains(class));
         }
     }
-    nearest.into_iter().map(Nearest::classes).collect()
-}
-
-/// The nearest classes so far, nearest first.
-#[derive(Clone)]
-struct Nearest {
-    count: usize,
-    found: Vec<(f32, u32)>,
-}
-
-impl Nearest {
-    fn new(count: usize) -> Self {
-        Self { count, found: Vec::new() }
-    }
-
-    #[inline]
-    fn offer(&mut self, distance: f32, class: u32) {
-        if self.count == 0 {
-            return;
-        }
-        let is_before = |a: &(f32, u32)| a.0.total_cmp(&distance).then(a.1.cmp(&class)).is_lt();
-        if self.found.len() < self.count || self.found.last().is_some_and(|last| !is_before(last)) {
-            self.found.truncate(self.count - 1);
-            let place = self.found.partition_point(is_before);
-            self.found.insert(place, (distance, class));
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.found.len() == self.count
-    }
-
-    fn classes(self) -> Vec<u32> {
-        self.found.into_iter().map(|(_, class)| class).collect()
-    }
-}
-
-/// The memory divided into cells.
-struct Cells {
-    /// `[cells, dim]`.
-    centres: Vec<f32>,
-    /// The classes, cell by cell.
-    classes: Vec<u32>,
-    /// Where the classes of each cell begin, and where the last ends.
-    starts: Vec<usize>,
-}
-
-impl Cells {
-    fn new(prototypes: &[f32], dim: usize) -> Self {
-        let classes = prototypes.len() / dim;
-        let count = classes.isqrt().max(1);
-        let rows = |step: usize| prototypes.chunks_exact(dim).step_by(step);
-        // Classes stand in the order of their ids, so that evenly spaced ones are a fair sample.
-        let mut centres: Vec<f32> = rows(classes / count).take(count).flatten().copied().collect();
-        let sample: Vec<f32> = rows(classes.div_ceil(count * SAMPLE_PER_CELL)).flatten().copied().collect();
-        for round in 1..=ROUNDS {
-            let mut counts = centre(&sample, &nearest_centres(&sample, &centres, dim), &mut centres, dim);
-            if round < ROUNDS {
-                divide_largest(&sample, &mut counts, &mut centres, dim);
-            }
-        }
-        let cell_of = nearest_centres(prototypes, &centres, dim);
-        let mut starts = vec![0; count + 1];
-        for &cell in &cell_of {
-            starts[cell as usize + 1] += 1;
-        }
-        for cell in 0..count {
-            starts[cell + 1] += starts[cell];
-        }
-        let mut by_cell: Vec<u32> = (0..classes as u32).collect();
-        by_cell.sort_by_key(|&class| cell_of[class as usize]);
-        Self { centres, classes: by_cell, starts }
-    }
-
-    fn nearest(&self, prototypes: &[f32], query: &[f32], count: usize) -> Vec<u32> {
-        let dim = query.len();
-        let mut cells: Vec<(f32, usize)> =
-            self.centres.chunks_exact(dim).map(|centre| squared_distance(centre, query)).zip(0..).collect();
-        cells.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut nearest = Nearest::new(count);
-        for (place, (_, cell)) in cells.into_iter().enumerate() {
-            if place >= CELLS_SEARCHED && nearest.is_full() {
-                break;
-            }
-            for &class in &self.classes[self.starts[cell]..self.starts[cell + 1]] {
-                let prototype = &prototypes[class as usize * dim..][..dim];
-                nearest.offer(squared_distance(prototype, query), class);
-            }
-        }
-        nearest.classes()
-    }
-}
-
-/// The centre nearest to each of `rows: [some, dim]`; of equally near ones the first.
-fn nearest_centres(rows: &[f32], centres: &[f32], dim: usize) -> Vec<u32> {
-    // The least |row - centre|^2 is the greatest row * centre - |centre|^2 / 2.
-    let bias: Vec<f32> =
-        centres.chunks_exact(dim).map(|c| -0.5 * c.iter().map(|x| x * x).sum::<f32>()).collect();
-    rows.par_chunks(BLOCK * dim)
-        .flat_map_iter(|block| {
-            let mut scores = vec![0.0; block.len() / dim * bias.len()];
-            // invariant: all lengths are multiples of `dim` that belong together.
-            linear::forward(block, centres, Some(&bias), dim, &mut scores).unwrap();
-            let best = |scores: &[f32]| {
-                let mut best = 0;
-                for (cell, score) in scores.iter().enumerate() {
-                    if *score > scores[best] {
-                        best = cell;
-                    }
-                }
-                best as u32
-            };
-            scores.chunks_exact(bias.len()).map(best).collect::<Vec<u32>>()
-        })
-        .collect()
-}
-
-/// Moves each centre to the mean of its rows, one without rows stays; the number of rows of each.
-fn centre(rows: &[f32], cell_of: &[u32], centres: &mut [f32], dim: usize) -> Vec<u32> {
-    let mut sums = vec![0.0_f64; centres.len()];
-    let mut counts = vec![0; centres.len() / dim];
-    for (row, &cell) in rows.chunks_exact(dim).zip(cell_of) {
-        counts[cell as usize] += 1;
-        for (sum, &value) in sums[cell as usize * dim..][..dim].iter_mut().zip(row) {
-            *sum += f64::from(value);
-        }
-    }
-    let cells = centres.chunks_exact_mut(dim).zip(sums.chunks_exact(dim)).zip(&counts);
-    for ((centre, sums), &count) in cells.filter(|&(_, &count)| count > 0) {
-        for (value, sum) in centre.iter_mut().zip(sums) {
-            *value = (sum / f64::from(count)) as f32;
-        }
-    }
-    counts
-}
-
-/// Puts the centre of each poor cell beside that of the largest one, a little to either side of where it was. Without
-/// this, a centre in the midst of all classes may keep most of them.
-fn divide_largest(rows: &[f32], counts: &mut [u32], centres: &mut [f32], dim: usize) {
-    let mut directions = rows.chunks_exact(dim).step_by(SAMPLE_PER_CELL / 2).cycle();
-    for poor in 0..counts.len() {
-        let largest = (0..counts.len()).rev().max_by_key(|&cell| counts[cell]).unwrap_or(poor);
-        if counts[poor] >= LEAST_SAMPLE || counts[largest] < 2 * LEAST_SAMPLE {
-            continue;
-        }
-        for (at, &value) in directions.next().unwrap_or_default().iter().enumerate() {
-            let middle = centres[largest * dim + at];
-            let aside = 0.1 * (value - middle);
-            centres[largest * dim + at] = middle - aside;
-            centres[poor * dim + at] = middle + aside;
-        }
-        counts[poor] = counts[largest] / 2;
-        counts[largest] -= counts[poor];
-    }
+    f64::from(hits as u32) / f64::from(wanted.max(1))
 }
 
 #[cfg(test)]
@@ -260,6 +153,7 @@ mod tests {
     use gpn_data::rng::{Purpose, Stream};
 
     use super::*;
+    use crate::distance::squared_distance;
 
     /// Classes in groups: the mean of each group, and a third as much besides.
     fn grouped(classes: usize, dim: usize, index: u64) -> Memory {
@@ -313,36 +207,68 @@ mod tests {
         assert!(PrototypeIndex::new(&Memory::default()).nearest(&[], 2).is_empty());
     }
 
-    #[test]
-    fn cells_find_nearly_all_and_are_the_same_at_any_number_of_threads() {
-        let memory = grouped(EXACT_UP_TO + 10_000, 24, 0);
-        // New members of the groups.
+    /// New members of the groups of a memory.
+    fn members(memory: &Memory, count: u32) -> Vec<f32> {
         let mut stream = Stream::new(6, Purpose::Memory, 0);
-        let queries: Vec<f32> = (0..200)
+        (0..count)
             .flat_map(|query| memory.of(query * 257).to_vec())
             .map(|value| value + stream.normal_pair().0 / 3.0)
-            .collect();
-        let exact = PrototypeIndex::exact(&memory).nearest(&queries, 2);
-        let on_threads = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| PrototypeIndex::new(&memory).nearest(&queries, 2))
-        };
-        let found = on_threads(1);
-        assert_eq!(found, on_threads(3));
-        let hits: usize =
-            exact.iter().zip(&found).map(|(a, b)| a.iter().filter(|class| b.contains(class)).count()).sum();
-        assert!(hits >= 380, "{hits} of 400");
+            .collect()
+    }
+
+    fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
     }
 
     #[test]
-    fn no_cell_keeps_most_classes() {
-        let (classes, dim) = (20_000, 32);
-        let mut stream = Stream::new(7, Purpose::Memory, 0);
-        let mut prototypes: Vec<f32> = (0..classes * dim).map(|_| stream.normal_pair().0).collect();
-        // The first is a centre to begin with, and nearer to every other class than those are to each other.
-        prototypes[..dim].fill(0.0);
-        let cells = Cells::new(&prototypes, dim);
-        let largest = cells.starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
-        assert!(largest <= 6 * classes.isqrt(), "{largest}");
+    fn codes_change_no_answer() {
+        let memory = grouped(CODED_FROM + 1000, 24, 0);
+        let queries = members(&memory, 19);
+        let scanned = nearest_classes(memory.prototypes(), &queries, 24, 7);
+        let index = PrototypeIndex::new(&memory);
+        let first = index.nearest(&queries[..24], 7);
+        assert!(index.codes.get().is_none(), "one query is not worth codes");
+        assert_eq!(first, scanned[..1]);
+        assert_eq!(index.nearest(&queries, 7), scanned);
+        assert!(index.codes.get().is_some_and(Option::is_some), "many are");
+        assert_eq!(on_threads(3, || index.nearest(&queries, 7)), scanned);
+        assert!(index.is_exact());
+    }
+
+    #[test]
+    fn a_memory_that_cannot_be_coded_is_compared() {
+        let mut prototypes = grouped(CODED_FROM, 3, 0).prototypes().to_vec();
+        prototypes[5] = f32::INFINITY;
+        let memory = Memory::new(3, prototypes);
+        let queries = memory.prototypes()[30..60].to_vec();
+        let index = PrototypeIndex::new(&memory);
+        assert_eq!(index.nearest(&queries, 2), nearest_classes(memory.prototypes(), &queries, 3, 2));
+    }
+
+    #[test]
+    fn cells_find_nearly_all_of_groups_and_say_so_and_are_the_same_at_any_number_of_threads() {
+        let memory = grouped(EXACT_UP_TO + 10_000, 24, 0);
+        let queries = members(&memory, 200);
+        let exact = PrototypeIndex::new(&memory).nearest(&queries, 2);
+        let search = || {
+            let index = PrototypeIndex::approximate(&memory);
+            assert!(!index.is_exact());
+            (index.nearest(&queries, 2), index.recall())
+        };
+        let (found, recall) = on_threads(1, search);
+        assert_eq!((&found, recall), (&on_threads(3, search).0, recall));
+        let hits: usize =
+            exact.iter().zip(&found).map(|(a, b)| a.iter().filter(|class| b.contains(class)).count()).sum();
+        assert!(hits >= 380, "{hits} of 400");
+        assert!((0.95..=1.0).contains(&recall), "{recall}");
+    }
+
+    #[test]
+    fn cells_say_that_they_miss_most_of_noise() {
+        let mut stream = Stream::new(8, Purpose::Memory, 0);
+        let prototypes: Vec<f32> = (0..(EXACT_UP_TO + 1) * 64).map(|_| stream.normal_pair().0).collect();
+        let memory = Memory::new(64, prototypes);
+        let recall = PrototypeIndex::approximate(&memory).recall();
+        assert!(recall < 0.9, "{recall}");
     }
 }

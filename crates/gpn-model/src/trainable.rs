@@ -88,6 +88,17 @@ pub trait Trainable {
         Box::new(self.tensors_mut().gradients.iter_mut().map(Vec::as_mut_slice))
     }
 
+    /// The values of the running statistics.
+    fn running_mut(&mut self) -> Box<dyn Iterator<Item = &mut [f32]> + '_> {
+        Box::new(self.tensors_mut().buffers.values_mut().iter_mut().map(Vec::as_mut_slice))
+    }
+
+    /// All that is averaged over the parts of a step, where it has several: gradients, then running statistics.
+    fn averaged(&mut self) -> Vec<&mut [f32]> {
+        let TrainableTensors { gradients, buffers, .. } = self.tensors_mut();
+        gradients.iter_mut().chain(buffers.values_mut()).map(Vec::as_mut_slice).collect()
+    }
+
     /// Parameters with their gradients, for [`Adam::step`](crate::Adam::step).
     fn updates(&mut self) -> Vec<Update<'_>> {
         let TrainableTensors { parameters, gradients, .. } = self.tensors_mut();

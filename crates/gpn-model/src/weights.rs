@@ -1,7 +1,8 @@
 //! Weight files: safetensors with PyTorch's parameter names.
 //!
 //! A state dict of the PyTorch network, saved with `safetensors.torch.save_file`, loads as it is. A prefix `emb.` or
-//! `module.` of all backbone tensors is taken off; `num_batches_tracked` counts nothing here and is ignored.
+//! `module.` of all backbone tensors is taken off; `num_batches_tracked` counts nothing here and is ignored, and so is
+//! the classifier `fc` of torchvision's networks.
 //!
 //! Files of [`save`] carry a BLAKE3 checksum of their tensors and metadata, which is checked when they are read.
 
@@ -20,6 +21,8 @@ use crate::weight_file::{self, Checksum};
 
 /// Prefixes of backbone tensors in files of whole models.
 const PREFIXES: [&str; 3] = ["emb.", "module.emb.", "module."];
+/// The classifier of torchvision's networks, which a backbone goes without.
+const TORCHVISION_HEAD: [&str; 2] = ["fc.weight", "fc.bias"];
 
 /// The tensors of a weight file.
 ///
@@ -123,7 +126,8 @@ impl Weights {
             embedder.tensors().infos().filter_map(|info| self.problem(prefix, info)).collect();
         let wanted: Vec<&str> = embedder.tensors().infos().map(|info| info.name.as_str()).collect();
         let extra = self.tensors.keys().filter_map(|name| name.strip_prefix(prefix)).filter(|name| {
-            !name.ends_with("num_batches_tracked") && !HEAD_NAMES.contains(name) && !wanted.contains(name)
+            let is_left_out = HEAD_NAMES.contains(name) || TORCHVISION_HEAD.contains(name);
+            !name.ends_with("num_batches_tracked") && !is_left_out && !wanted.contains(name)
         });
         problems.extend(extra.map(|name| format!("extra: {prefix}{name}")));
         if !problems.is_empty() {

@@ -6,13 +6,15 @@ use gpn_data::rng::{Purpose, Stream};
 use gpn_model::{Embedder, InputShape};
 use rayon::prelude::*;
 
+use crate::distributed::Ranks;
 use crate::error::TrainError;
-use crate::stop::StopHandle;
 
 /// Samples embedded at once.
 const BATCH: usize = 256;
 /// Samples that one thread prepares for it.
 const PART: usize = 32;
+/// Batches that each rank embeds between two meetings of all.
+const TURN: usize = 16;
 
 /// The streams that the crops of one pass over the samples are drawn from: one for each part of the samples.
 #[derive(Clone, Copy)]
@@ -32,16 +34,17 @@ impl Crops {
     }
 }
 
-/// Embeds samples after the test transform, in order, handing over `[some, dim]` at a time.
+/// Embeds samples after the test transform, in order, handing over `[some, dim]` at a time. Ranks divide the work, and each
+/// gets all embeddings.
 pub(crate) fn embed_samples(
     embedder: &Embedder,
     store: &Store,
     samples: &[u32],
-    stop: &StopHandle,
+    ranks: Ranks<'_>,
     take: impl FnMut(&[f32]),
 ) -> Result<(), TrainError> {
     // The test transform draws nothing.
-    embed_viewed(embedder, store, samples, &View::Eval, Crops::of_refresh(0, 0), stop, take)
+    embed_viewed(embedder, store, samples, &View::Eval, Crops::of_refresh(0, 0), ranks, take)
 }
 
 /// The same after the transform of a view.
@@ -51,12 +54,12 @@ pub(crate) fn embed_viewed(
     samples: &[u32],
     view: &View,
     crops: Crops,
-    stop: &StopHandle,
+    ranks: Ranks<'_>,
     mut take: impl FnMut(&[f32]),
 ) -> Result<(), TrainError> {
     let size = input_size(embedder);
-    for (number, batch) in samples.chunks(BATCH).enumerate() {
-        stop.check()?;
+    let embedded = |number: usize| -> Result<Vec<f32>, TrainError> {
+        let batch = &samples[number * BATCH..samples.len().min((number + 1) * BATCH)];
         let parts: Vec<Vec<f32>> = batch
             .par_chunks(PART)
             .enumerate()
@@ -67,7 +70,35 @@ pub(crate) fn embed_viewed(
                 Ok(inputs)
             })
             .collect::<Result<_, TrainError>>()?;
-        take(&embedder.embed(&parts.concat())?);
+        Ok(embedder.embed(&parts.concat())?)
+    };
+    let batches = samples.len().div_ceil(BATCH);
+    if ranks.is_alone() {
+        for number in 0..batches {
+            ranks.stop.check()?;
+            take(&embedded(number)?);
+        }
+        return Ok(());
+    }
+    let turn = TURN * ranks.group.size();
+    for first in (0..batches).step_by(turn) {
+        let count = turn.min(batches - first);
+        let rows = |rank: usize| {
+            let own = ranks.part_of(rank, count);
+            let end = |batch: usize| samples.len().min((first + batch) * BATCH);
+            end(own.end) - end(own.start)
+        };
+        let mut own = Vec::new();
+        for place in ranks.part_of(ranks.group.rank(), count) {
+            // Where one rank stops here, all stop when they meet.
+            if !ranks.stop.is_stopped() {
+                own.extend(embedded(first + place)?);
+            }
+        }
+        let dim = embedder.embedding_len();
+        own.resize(rows(ranks.group.rank()) * dim, 0.0);
+        let lengths: Vec<usize> = (0..ranks.group.size()).map(|rank| rows(rank) * dim).collect();
+        take(&ranks.together(own, &lengths)?);
     }
     Ok(())
 }

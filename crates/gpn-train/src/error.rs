@@ -87,6 +87,23 @@ pub enum TrainError {
         /// The benchmark directory.
         path: PathBuf,
     },
+    /// A build without MPI is asked to train with other processes.
+    #[error("this program was built without MPI")]
+    WithoutMpi,
+    /// MPI does not serve.
+    #[error("MPI: {reason}")]
+    Mpi {
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// The processes that are to train together do not fit together.
+    #[error("rank {rank}: {reason}")]
+    Rank {
+        /// The process.
+        rank: usize,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
     /// The work was stopped.
     #[error("stopped")]
     Interrupted,
@@ -118,7 +135,11 @@ impl TrainError {
             Self::Model(error) => error.kind(),
             Self::Taxonomy(error) => error.kind(),
             Self::Sampler(error) => error.kind(),
-            Self::Setting { .. } | Self::NoSamples { .. } => ErrorKind::BadInput,
+            Self::Setting { .. }
+            | Self::NoSamples { .. }
+            | Self::WithoutMpi
+            | Self::Mpi { .. }
+            | Self::Rank { .. } => ErrorKind::BadInput,
             Self::NotARun { .. } | Self::NoModel { .. } | Self::WeightsOnly { .. } => ErrorKind::NotFound,
             Self::Conflict { .. }
             | Self::RunExists { .. }

@@ -170,7 +170,7 @@ fn answer_all(
     request: &EvaluationRequest,
     draw: u64,
 ) -> Result<[Counts; 2]> {
-    let known = prior.known(&data_set.graph);
+    let known = prior.known(&data_set.whole_graph);
     let (mut means, mut posteriors, mut queries) = (Vec::new(), Vec::new(), Vec::new());
     for (number, leaf) in leaves.iter().enumerate() {
         let (support, asked) = if leaf.is_new {

@@ -14,6 +14,7 @@
 //! | `classifier` | [`Classifier`] puts a trained model to use: teach, forget, predict, explain, save; shared by threads |
 //! | [`measure`] | how good answers to labelled samples are: accuracy, per class, confusion, in the class graph |
 //! | `embed` | [`embed()`] writes tables of embeddings, by a frozen encoder or a trained model |
+//! | `bulk` | [`predict_shard`] and [`embed_shard`]: millions of samples by many processes, from Parquet or lists to Parquet |
 //! | `sample` | [`Sample`]: an image file, the bytes of one, or an embedding |
 //! | [`experiment`] | tables, ablation and figures of the paper, from many runs |
 //! | [`demo`] | the whole method on built-in data, with a page that shows it |
@@ -79,9 +80,11 @@
 //! ```
 
 mod build;
+mod bulk;
 mod catalogue;
 mod classifier;
 pub mod demo;
+mod distributed;
 mod drawings;
 mod embed;
 mod encoder;
@@ -99,12 +102,14 @@ mod texts;
 mod watch;
 
 pub use build::{BuildRequest, build, build_synthetic};
+pub use bulk::{Shard, ShardDone, ShardRequest, embed_shard, encode_shard, predict_shard};
 pub use catalogue::{CatalogueAccuracy, CatalogueEvaluation, evaluate_all};
 pub use classifier::{
     Among, Candidates, ClassEntry, ClassKind, ClassName, Classifier, IfTaught, Level, Likely, NewClass,
     Parents, PredictRequest, Prediction, Predictor, Ranked, Relation, Share, Strange, Sure, Taught,
     classes_at,
 };
+pub use distributed::{FollowRequest, Follower, call_off};
 pub use embed::{EmbedRequest, Embedded, embed};
 pub use encoder::SampleEncoder;
 pub use error::{Error, Result};
@@ -114,7 +119,7 @@ pub use gpn_data::benchmark::{Benchmark, BuildConfig, Check};
 pub use gpn_data::source::ArraySource;
 pub use gpn_files::ErrorKind;
 pub use gpn_model::{Device, InputShape};
-pub use gpn_train::{Config, StopHandle, TrainedModel};
+pub use gpn_train::{Config, Group, StopHandle, TrainedModel, mpi_group};
 pub use pages::{fit_page, test_page};
 pub use run::{
     ResumeRequest, Run, StartRequest, Trained, TrainingReport, newest_model, reached, time_shares,

@@ -93,9 +93,9 @@ pub enum Trained {
 
 /// A run directory that this process trains.
 pub struct Run {
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     directory: RunDirectory,
-    trainer: Trainer,
+    pub(crate) trainer: Trainer,
     device: Device,
     /// Whether the run has no checkpoint yet; if training fails now, the directory is removed.
     is_new: bool,
@@ -237,11 +237,18 @@ impl Run {
     /// Trains until the end or until it is stopped. A new run that fails before its first checkpoint leaves nothing behind.
     pub fn train(&mut self, watch: &Watch<'_>) -> Result<Trained> {
         let outcome = self.carry_out(watch);
-        if outcome.is_err() && self.is_new && self.directory.newest_checkpoint()?.is_none() {
-            // It would be in the way of the corrected call.
-            self.directory.discard()?;
+        if outcome.is_err() {
+            self.discard_if_new()?;
         }
         outcome
+    }
+
+    /// Removes a new run that failed before its first checkpoint: it would be in the way of the corrected call.
+    pub(crate) fn discard_if_new(&mut self) -> Result<()> {
+        if self.is_new && self.directory.newest_checkpoint()?.is_none() {
+            self.directory.discard()?;
+        }
+        Ok(())
     }
 
     fn carry_out(&mut self, watch: &Watch<'_>) -> Result<Trained> {
@@ -354,8 +361,11 @@ pub fn time_shares(time: &TimeSplit) -> impl Iterator<Item = (&'static str, f64)
         ("optimiser", time.steps.other),
         ("memory", time.memory),
         ("validation and checkpoints", time.upkeep),
+        ("exchange", time.exchange),
     ];
-    parts.into_iter().map(move |(name, part)| (name, 100.0 * part.as_secs_f64() / total))
+    // A process alone has nobody to exchange anything with.
+    let parts = parts.into_iter().filter(|(name, part)| *name != "exchange" || !part.is_zero());
+    parts.map(move |(name, part)| (name, 100.0 * part.as_secs_f64() / total))
 }
 
 /// The accuracy of a model on the validation tasks, in words.

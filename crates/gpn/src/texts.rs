@@ -7,10 +7,12 @@ use gpn_data::SampleKind;
 use gpn_data::benchmark::{Benchmark, DataSet};
 use gpn_data::source::{SourceKind, SourceSpec};
 use gpn_model::prior::TextRows;
+use gpn_taxonomy::Taxonomy;
 
 use crate::error::{Error, Result};
 
 /// Embeddings of class texts by class id.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ClassTexts {
     dim: usize,
     rows: BTreeMap<String, Vec<f32>>,
@@ -38,6 +40,22 @@ impl ClassTexts {
         Ok(Self { dim, rows })
     }
 
+    /// Texts from memory: for each class id an embedding of `dim` values.
+    pub fn new(dim: usize, rows: impl IntoIterator<Item = (String, Vec<f32>)>) -> Result<Self> {
+        let rows: BTreeMap<String, Vec<f32>> = rows.into_iter().collect();
+        if let Some((id, row)) = rows.iter().find(|(_, row)| dim == 0 || row.len() != dim) {
+            let reason = format!("that of `{id}` has {} values, where {dim} are expected", row.len());
+            return Err(Error::input("class texts", reason));
+        }
+        Ok(Self { dim, rows })
+    }
+
+    /// The texts of the classes of a graph, by node.
+    pub(crate) fn of_graph(&self, graph: &Taxonomy) -> Result<TextRows> {
+        let rows = graph.nodes().map(|node| self.rows.get(graph.id(node)).cloned());
+        self.table(rows.collect(), "no class has a row; label the rows with class ids")
+    }
+
     /// The text of each class of a data set, by its number there.
     pub(crate) fn of(&self, benchmark: &Benchmark, data_set: &DataSet) -> Vec<Option<Vec<f32>>> {
         let text = |&row: &usize| self.rows.get(&benchmark.classes()[row].id).cloned();
@@ -46,12 +64,14 @@ impl ClassTexts {
 
     /// The texts of the training classes.
     pub(crate) fn of_training(&self, benchmark: &Benchmark, data_set: &DataSet) -> Result<TextRows> {
-        let rows = self.of(benchmark, data_set);
+        let reason = "no training class has a row; label the rows with class ids";
+        self.table(self.of(benchmark, data_set), reason)
+    }
+
+    /// A row for each class; an error with `reason` where no class has a text.
+    fn table(&self, rows: Vec<Option<Vec<f32>>>, reason: &str) -> Result<TextRows> {
         if rows.iter().all(Option::is_none) {
-            return Err(Error::input(
-                "class texts",
-                "no training class has a row; label the rows with class ids",
-            ));
+            return Err(Error::input("class texts", reason));
         }
         let table: Vec<f32> =
             rows.into_iter().flat_map(|row| row.unwrap_or_else(|| vec![0.0; self.dim])).collect();

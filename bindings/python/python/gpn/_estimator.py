@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +19,8 @@ __all__ = ["GraphFewShotClassifier"]
 _REPETITIONS = 4
 # More repetitions than these on average are scaled down.
 _MOST_REPETITIONS = 32
+# Classes of a taxonomy whose texts are encoded, for each class with samples.
+_TEXTS_FOR_EACH = 20
 
 
 class GraphFewShotClassifier(Base):
@@ -33,9 +36,12 @@ class GraphFewShotClassifier(Base):
         The class graph, in any form that `Taxonomy` takes. Labels are its ids, of any level. None: every class hangs below one root.
     method : {"prior", "nearest"}
         "prior" uses the class graph; "nearest" is the nearest mean, for comparison.
-    encoder : object or None
-        Makes embeddings of samples: anything with `encode(list)`, such as a sentence-transformers model, or a callable. None: X are
-        embeddings.
+    encoder : object, path or None
+        Makes embeddings of samples: anything with `encode(list)`, such as a sentence-transformers model, a callable, or the path of an
+        encoder that `gpn.Encoder` opens (an ONNX file for photos, the folder of a sentence encoder for texts). None: X are embeddings.
+    text_encoder : object, path or None
+        Makes embeddings of the names and descriptions of classes, likewise: classes whose texts are alike are expected near each
+        other, beside what the class graph says. Classes that come later are known by their texts if the taxonomy has them.
     confidence : float or None
         What `predict` does unless it is told otherwise: None answers a class that was fitted; a number between 0 and 1 answers as deep in
         the class graph as it is sure.
@@ -79,12 +85,14 @@ class GraphFewShotClassifier(Base):
         *,
         method: str = "prior",
         encoder: Any = None,
+        text_encoder: Any = None,
         confidence: float | None = None,
         random_state: int = 0,
     ) -> None:
         self.taxonomy = taxonomy
         self.method = method
         self.encoder = encoder
+        self.text_encoder = text_encoder
         self.confidence = confidence
         self.random_state = random_state
 
@@ -103,8 +111,10 @@ class GraphFewShotClassifier(Base):
             samples, labels = _repeated(samples, labels, checked_weights(sample_weight, len(samples)))
         classes, numbers = np.unique(labels, return_inverse=True)
         numbers = numbers.ravel().astype(np.int64)
+        names = _ids(classes)
+        texts = None if self.text_encoder is None else self._texts(names, taxonomy)
         self.model_, self.report_, ids = _native.fit(
-            samples, _ids(classes), numbers, taxonomy, method=self.method, seed=int(self.random_state)
+            samples, names, numbers, taxonomy, method=self.method, seed=int(self.random_state), texts=texts
         )
         self.classes_ = classes
         self._label_of = dict(zip(ids, classes))
@@ -258,7 +268,29 @@ class GraphFewShotClassifier(Base):
     def _samples(self, X: Any, *, reset: bool) -> NDArray[np.float32]:
         if not reset:
             self._check_fitted()
-        return checked_samples(self, X if self.encoder is None else encoded(self.encoder, X), reset=reset)
+        return checked_samples(self, X if self.encoder is None else encoded(self._opened(self.encoder), X), reset=reset)
+
+    def _opened(self, encoder: Any) -> Any:
+        """An encoder; one that is given by its path is opened once."""
+        if not isinstance(encoder, (str, os.PathLike)):
+            return encoder
+        opened: dict[str, _native.Encoder] = self.__dict__.setdefault("_encoders", {})
+        path = os.fspath(encoder)
+        if path not in opened:
+            opened[path] = _native.Encoder(path)
+        return opened[path]
+
+    def _texts(self, classes: list[str], taxonomy: _native.Taxonomy | None) -> tuple[list[str], NDArray[np.float32]]:
+        """Ids of classes and the embeddings of what is said about them."""
+        if taxonomy is None:
+            ids = [name.strip() for name in classes]
+            said = ids
+        else:
+            # Of a much larger graph, such as WordNet, only what the samples are of.
+            small = len(taxonomy) <= _TEXTS_FOR_EACH * len(classes)
+            ids = taxonomy.ids if small else [name for name in classes if name in taxonomy]
+            said = [_said(taxonomy, id_) for id_ in ids]
+        return ids, encoded(self._opened(self.text_encoder), said, "text_encoder")
 
     def _labels(self, y: Any, samples: int) -> tuple[NDArray[Any], _native.Taxonomy | None]:
         """One label for each sample, and the taxonomy they are in."""
@@ -283,17 +315,23 @@ class GraphFewShotClassifier(Base):
         return tags
 
 
-def encoded(encoder: Any, X: Any) -> NDArray[np.float32]:
+def encoded(encoder: Any, X: Any, parameter: str = "encoder") -> NDArray[np.float32]:
     """Embeddings of samples, by `encode` or by a call."""
     encode = getattr(encoder, "encode", None) or encoder
     if not callable(encode):
-        raise InputError(f"encoder: {type(encoder).__name__} has no `encode` and cannot be called")
+        raise InputError(f"{parameter}: {type(encoder).__name__} has no `encode` and cannot be called")
     if hasattr(X, "tolist"):
         X = X.tolist()
     found = encode(X if isinstance(X, list) else list(X))
     if hasattr(found, "detach"):
         found = found.detach().cpu().numpy()
     return np.asarray(found, dtype=np.float32)
+
+
+def _said(taxonomy: _native.Taxonomy, id_: str) -> str:
+    """Name and description of a class."""
+    name, description = taxonomy.name(id_), taxonomy.description(id_)
+    return f"{name}: {description}" if description else name
 
 
 def _ids(labels: Iterable[Any]) -> list[str]:

@@ -1,11 +1,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
 __all__ = [
     "Benchmark",
@@ -35,6 +35,21 @@ _Callback = Callable[[dict[str, Any]], object]
 _Split = Literal["close", "far"]
 _Sampling = Literal["random", "snowball"]
 _Hierarchy = Literal["known", "unknown"]
+
+class _Tasks(TypedDict, total=False):
+    split: _Split
+    sampling: _Sampling
+    hierarchy: _Hierarchy
+    way: int
+    shot: int
+    queries: int
+    rest: int
+    tasks: int
+    seed: int
+    tasks_file: _Path | None
+    lambda_: float | None
+    method: str | None
+    names: _Path | None
 
 @final
 class Taxonomy:
@@ -306,23 +321,7 @@ class Run:
     ) -> Self: ...
     def train(self, callback: _Callback | None = None, *, progress: bool = False) -> bool: ...
     def extend(self, episodes: int) -> None: ...
-    def evaluate(
-        self,
-        *,
-        split: _Split = "close",
-        sampling: _Sampling = "random",
-        hierarchy: _Hierarchy = "known",
-        way: int = 5,
-        shot: int = 1,
-        queries: int = 15,
-        rest: int = 0,
-        tasks: int = 600,
-        seed: int = 0,
-        tasks_file: _Path | None = None,
-        lambda_: float | None = None,
-        method: str | None = None,
-        names: _Path | None = None,
-    ) -> Evaluation: ...
+    def evaluate(self, **asked: Unpack[_Tasks]) -> Evaluation: ...
     def model(self) -> Model: ...
     def metrics(self) -> _Table: ...
     @property
@@ -332,25 +331,7 @@ class Run:
     @property
     def episodes(self) -> int: ...
 
-def evaluate(
-    model: Model | _Path,
-    benchmark: Benchmark,
-    *,
-    split: _Split = "close",
-    sampling: _Sampling = "random",
-    hierarchy: _Hierarchy = "known",
-    way: int = 5,
-    shot: int = 1,
-    queries: int = 15,
-    rest: int = 0,
-    tasks: int = 600,
-    seed: int = 0,
-    tasks_file: _Path | None = None,
-    lambda_: float | None = None,
-    method: str | None = None,
-    names: _Path | None = None,
-    device: str = "cpu",
-) -> Evaluation: ...
+def evaluate(model: Model | _Path, benchmark: Benchmark, *, device: str = "cpu", **asked: Unpack[_Tasks]) -> Evaluation: ...
 def settings(preset: str = "default") -> dict[str, Any]: ...
 def experiment(
     what: str,
@@ -377,6 +358,7 @@ def fit(
     *,
     method: str = "prior",
     seed: int = 0,
+    texts: tuple[list[str], object] | None = None,
     callback: _Callback | None = None,
     progress: bool = False,
 ) -> tuple[Model, dict[str, Any], list[str]]: ...

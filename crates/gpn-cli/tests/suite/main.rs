@@ -10,6 +10,7 @@ mod instruction_sets;
 mod outputs;
 mod printing;
 mod serve;
+mod shards;
 mod teach;
 mod train;
 mod two_writers;

@@ -78,6 +78,8 @@ pub struct DataSet {
     pub graph: Taxonomy,
     /// The graph of the training classes alone; node i is class i.
     pub training_graph: Taxonomy,
+    /// The graph of all classes of the benchmark with nothing contracted away: node i is class i, then come the others.
+    pub whole_graph: Taxonomy,
 }
 
 /// Where the rows of `samples.csv` are.
@@ -265,12 +267,18 @@ impl Benchmark {
         let mut rows = self.rows_of(Split::Train);
         let training = rows.len();
         let training_graph = contract(&self.taxonomy, &nodes(&rows));
-        if split == Split::Train {
-            return DataSet { rows, training, graph: training_graph.clone(), training_graph };
+        if split != Split::Train {
+            rows.extend(self.rows_of(split));
         }
-        rows.extend(self.rows_of(split));
         let graph = contract(&self.taxonomy, &nodes(&rows));
-        DataSet { rows, training, graph, training_graph }
+        let mut is_of_data_set = vec![false; self.classes.len()];
+        for &row in &rows {
+            is_of_data_set[row] = true;
+        }
+        let others = (0..self.classes.len()).filter(|&row| !is_of_data_set[row]);
+        let all: Vec<usize> = rows.iter().copied().chain(others).collect();
+        let whole_graph = contract(&self.taxonomy, &nodes(&all));
+        DataSet { rows, training, graph, training_graph, whole_graph }
     }
 
     /// The graph of one side's classes and the root, all others contracted away.

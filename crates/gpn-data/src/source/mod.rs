@@ -11,6 +11,7 @@ mod labels;
 mod leaf_lists;
 mod note;
 mod parquet_headers;
+mod parquet_rows;
 mod parquet_table;
 mod photos;
 mod spec;
@@ -21,6 +22,7 @@ mod tiny_imagenet;
 pub use array::ArraySource;
 pub use embeddings::{EmbeddingRows, is_embeddings_name, read_embeddings};
 pub use note::{SourceNote, left_out};
+pub use parquet_rows::{ParquetRows, RowColumn, RowReader, RowValue};
 pub use spec::{SourceKind, SourceSpec};
 pub use synthetic::SyntheticSource;
 

@@ -46,7 +46,7 @@ pub(super) fn read(path: &Path, labelled: bool, watch: &Watch<'_>) -> Result<Tab
 }
 
 /// Refuses column chunks and pages that lie outside the file. The parquet crate does not check this.
-fn check_chunk(chunk: &ColumnChunkMetaData, file: &[u8]) -> Result<(), String> {
+pub(super) fn check_chunk(chunk: &ColumnChunkMetaData, file: &[u8]) -> Result<(), String> {
     let place = |offset: i64| usize::try_from(offset).ok().filter(|&offset| offset <= file.len());
     let start = place(chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset()));
     let pages = start.zip(place(chunk.compressed_size())).and_then(|(start, size)| {
@@ -57,7 +57,7 @@ fn check_chunk(chunk: &ColumnChunkMetaData, file: &[u8]) -> Result<(), String> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form in which map_err hands it over")]
-fn damaged(error: ParquetError) -> String {
+pub(super) fn damaged(error: ParquetError) -> String {
     let reason = error.to_string();
     format!("damaged Parquet file: {}", reason.trim_start_matches("Parquet error: "))
 }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "ort")]
 mod onnxruntime;
+#[cfg(feature = "encoders")]
 mod tract;
 
 use std::path::Path;
@@ -9,6 +10,10 @@ use std::path::Path;
 use crate::config::Runtime;
 use crate::error::{EncodeError, Result};
 use crate::onnx::OnnxModel;
+
+/// What is said where a program that was built small is given an encoder.
+#[cfg(not(feature = "encoders"))]
+pub(crate) const WITHOUT_ENCODERS: &str = "this program is built without encoders (cargo feature `encoders`); give it embeddings, or build it with them";
 
 /// A tensor to give to a model.
 #[derive(Clone, Debug)]
@@ -54,7 +59,13 @@ pub(crate) fn open(
         EncodeError::unfit(&model.path, format!("the model cannot be run by {}: {reason}", name(runtime)))
     };
     match runtime {
+        #[cfg(feature = "encoders")]
         Runtime::Tract => Ok(Box::new(tract::TractSession::new(model, output, shapes).map_err(cannot_run)?)),
+        #[cfg(not(feature = "encoders"))]
+        Runtime::Tract => {
+            let _ = (output, shapes);
+            Err(cannot_run(WITHOUT_ENCODERS.into()))
+        }
         #[cfg(feature = "ort")]
         Runtime::OnnxRuntime => {
             let session = onnxruntime::OnnxRuntimeSession::new(model, output, shapes, library);

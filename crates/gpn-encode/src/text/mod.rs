@@ -1,15 +1,16 @@
 //! Texts to embeddings.
 
 mod files;
+mod tokenizer;
 
 use std::path::{Path, PathBuf};
 
+use gpn_data::Progress;
 use gpn_data::format::archive::read_small_file;
-use gpn_data::{Progress, contain};
 use rayon::prelude::*;
-use tokenizers::{Tokenizer, TruncationParams};
 
 use self::files::{SentenceFiles, model_file};
+use self::tokenizer::{Tokenizer, Tokens};
 use crate::cache::{ContentHash, EmbeddingCache};
 use crate::config::{EncoderConfig, Pooling, Runtime};
 use crate::encode::{Encoded, cached, check_finite, through_cache, to_unit_length};
@@ -44,12 +45,6 @@ pub struct TextEncoder {
     path: PathBuf,
 }
 
-/// The numbers of a text's tokens.
-struct Tokens {
-    ids: Vec<u32>,
-    types: Vec<u32>,
-}
-
 impl TextEncoder {
     /// Whether a folder looks like a text encoder: it has a `tokenizer.json`.
     pub fn is_at(folder: &Path) -> bool {
@@ -74,28 +69,19 @@ impl TextEncoder {
             ));
         }
         let tokenizer_bytes = read_small_file(&tokenizer_path, MAX_TOKENIZER_BYTES)?;
-        let mut tokenizer =
-            contain(|| Tokenizer::from_bytes(&tokenizer_bytes).map_err(|error| error.to_string()))
-                .unwrap_or_else(|| Err("it is damaged".into()))
-                .map_err(|reason| {
-                    EncodeError::damaged(&tokenizer_path, format!("it is no tokenizer: {reason}"))
-                })?;
-        tokenizer.with_padding(None);
-        let truncated = tokenizer.get_truncation().map(|truncation| truncation.max_length);
+        let damaged = |reason: String| EncodeError::damaged(&tokenizer_path, reason);
+        let mut tokenizer = Tokenizer::from_bytes(&tokenizer_bytes).map_err(damaged)?;
+        let truncated = tokenizer.max_tokens();
         let max_tokens =
             config.max_tokens.or(files.max_tokens).or(truncated).or(files.positions).unwrap_or(512);
         let wrong = |field, reason| EncodeError::Setting { place: path.display().to_string(), field, reason };
         // A text has at least one token beside those that mark its begin and end.
-        let marks =
-            contain(|| tokenizer.encode_fast("", true).map_or(0, |encoding| encoding.len())).unwrap_or(0);
+        let marks = tokenizer.tokens("").map_or(0, |tokens| tokens.ids.len());
         if !(marks + 1..=MAX_TOKENS).contains(&max_tokens) {
             let reason = format!("is {max_tokens}; it must be between {} and {MAX_TOKENS}", marks + 1);
             return Err(wrong("max_tokens", reason));
         }
-        let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
-        tokenizer
-            .with_truncation(Some(truncation))
-            .map_err(|error| EncodeError::damaged(&tokenizer_path, error.to_string()))?;
+        tokenizer.truncate(max_tokens).map_err(damaged)?;
         check_inputs(&model)?;
         let output = model.output(config.output.as_deref().or(SentenceFiles::output(&model.outputs)))?;
         let runtime = config.runtime.unwrap_or_default();
@@ -189,12 +175,11 @@ impl TextEncoder {
     fn tokens(&self, text: &str) -> Result<Tokens, String> {
         let lowered = self.preparation.lowercase.then(|| text.to_lowercase());
         let text = lowered.as_deref().unwrap_or(text);
-        let encode = || self.tokenizer.encode_fast(text, true).map_err(|error| error.to_string());
-        let encoding = contain(encode).unwrap_or_else(|| Err("it cannot be divided into tokens".into()))?;
-        if encoding.is_empty() {
+        let tokens = self.tokenizer.tokens(text)?;
+        if tokens.ids.is_empty() {
             return Err("it has no tokens".into());
         }
-        Ok(Tokens { ids: encoding.get_ids().to_vec(), types: encoding.get_type_ids().to_vec() })
+        Ok(tokens)
     }
 
     /// Runs the model on a text, and tells whether its output is already one vector.

@@ -40,20 +40,7 @@ impl Adam {
         first: &mut [f32],
         second: &mut [f32],
     ) -> Result<(), KernelError> {
-        check_len("gradients", grads.len(), params.len())?;
-        check_len("first moments", first.len(), params.len())?;
-        check_len("second moments", second.len(), params.len())?;
-        let power = i32::try_from(step).unwrap_or(i32::MAX);
-        let factors = Factors {
-            beta1: self.beta1 as f32,
-            beta2: self.beta2 as f32,
-            rest1: (1.0 - self.beta1) as f32,
-            rest2: (1.0 - self.beta2) as f32,
-            decay: self.weight_decay as f32,
-            rate: (self.learning_rate / (1.0 - self.beta1.powi(power))) as f32,
-            unbias: (1.0 - self.beta2.powi(power)).sqrt().recip() as f32,
-            epsilon: self.epsilon as f32,
-        };
+        let factors = self.factors(step, params, grads, first, second)?;
         let simd = Simd::chosen();
         if params.len() <= CHUNK {
             simd.run(Update { factors, params, grads, first, second });
@@ -65,6 +52,45 @@ impl Adam {
             simd.run(Update { factors, params, grads, first, second });
         });
         Ok(())
+    }
+
+    /// [`step`](Self::step) on the calling thread alone.
+    pub fn step_alone(
+        &self,
+        step: u32,
+        params: &mut [f32],
+        grads: &[f32],
+        first: &mut [f32],
+        second: &mut [f32],
+    ) -> Result<(), KernelError> {
+        let factors = self.factors(step, params, grads, first, second)?;
+        Simd::chosen().run(Update { factors, params, grads, first, second });
+        Ok(())
+    }
+
+    /// What all values of a step have in common, where the lengths agree.
+    fn factors(
+        &self,
+        step: u32,
+        params: &[f32],
+        grads: &[f32],
+        first: &[f32],
+        second: &[f32],
+    ) -> Result<Factors, KernelError> {
+        check_len("gradients", grads.len(), params.len())?;
+        check_len("first moments", first.len(), params.len())?;
+        check_len("second moments", second.len(), params.len())?;
+        let power = i32::try_from(step).unwrap_or(i32::MAX);
+        Ok(Factors {
+            beta1: self.beta1 as f32,
+            beta2: self.beta2 as f32,
+            rest1: (1.0 - self.beta1) as f32,
+            rest2: (1.0 - self.beta2) as f32,
+            decay: self.weight_decay as f32,
+            rate: (self.learning_rate / (1.0 - self.beta1.powi(power))) as f32,
+            unbias: (1.0 - self.beta2.powi(power)).sqrt().recip() as f32,
+            epsilon: self.epsilon as f32,
+        })
     }
 }
 

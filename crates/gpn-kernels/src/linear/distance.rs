@@ -80,22 +80,44 @@ pub fn squared_distances_backward(
     check_len("gradient of the distances", grad.len(), q * n)?;
     check_len("grad_queries", grad_queries.len(), queries.len())?;
     check_len("grad_prototypes", grad_prototypes.len(), prototypes.len())?;
-    grad_queries.fill(0.0);
-    grad_prototypes.fill(0.0);
-    for i in 0..q {
-        let (query, grad_query) = (&queries[i * dim..][..dim], &mut grad_queries[i * dim..][..dim]);
-        for j in 0..n {
-            let factor = 2.0 * grad[i * n + j];
-            let prototype = &prototypes[j * dim..][..dim];
-            let grad_prototype = &mut grad_prototypes[j * dim..][..dim];
-            for k in 0..dim {
-                let step = factor * (query[k] - prototype[k]);
-                grad_query[k] += step;
-                grad_prototype[k] -= step;
+    Simd::chosen().run(DistancesBackward { queries, prototypes, dim, grad, grad_queries, grad_prototypes });
+    Ok(())
+}
+
+struct DistancesBackward<'a> {
+    queries: &'a [f32],
+    prototypes: &'a [f32],
+    dim: usize,
+    grad: &'a [f32],
+    grad_queries: &'a mut [f32],
+    grad_prototypes: &'a mut [f32],
+}
+
+impl Kernel for DistancesBackward<'_> {
+    type Output = ();
+    /// A plain loop: the compiler makes it vectors of whatever instruction set encloses it.
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { dim, .. } = self;
+        self.grad_queries.fill(0.0);
+        self.grad_prototypes.fill(0.0);
+        let n = self.prototypes.len().checked_div(dim).unwrap_or(0);
+        let queries =
+            self.queries.chunks_exact(dim.max(1)).zip(self.grad_queries.chunks_exact_mut(dim.max(1)));
+        for ((query, grad_query), grads) in queries.zip(self.grad.chunks_exact(n.max(1))) {
+            let prototypes =
+                self.prototypes.chunks_exact(dim).zip(self.grad_prototypes.chunks_exact_mut(dim));
+            for ((prototype, grad_prototype), grad) in prototypes.zip(grads) {
+                let factor = 2.0 * grad;
+                let ends = query.iter().zip(prototype);
+                for ((query, prototype), (a, b)) in ends.zip(grad_query.iter_mut().zip(grad_prototype)) {
+                    let step = factor * (query - prototype);
+                    *a += step;
+                    *b -= step;
+                }
             }
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

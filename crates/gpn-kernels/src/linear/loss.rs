@@ -5,6 +5,9 @@ use rayon::prelude::*;
 use crate::error::{KernelError, check_len};
 use crate::simd::{Kernel, Simd, Vector};
 
+/// With as many logits one thread is done before another is awake.
+const ALONE: usize = 1 << 12;
+
 /// Mean cross-entropy of `logits: [n, classes]` with the rows' `labels`, and its gradient
 /// (`grad_logits`, overwritten).
 pub fn cross_entropy(
@@ -24,10 +27,18 @@ pub fn cross_entropy(
     }
     let simd = Simd::chosen();
     let mut losses = vec![0.0; n];
-    let rows = grad_logits.par_chunks_mut(classes).zip(logits.par_chunks(classes)).with_min_len(8);
-    rows.zip(labels).zip(&mut losses).for_each(|(((grad, logits), &label), loss)| {
-        *loss = simd.run(Row { logits, label, grad, weight: 1.0 / n as f32 });
-    });
+    let weight = 1.0 / n as f32;
+    if logits.len() <= ALONE {
+        let rows = grad_logits.chunks_mut(classes).zip(logits.chunks(classes)).zip(labels);
+        for (((grad, logits), &label), loss) in rows.zip(&mut losses) {
+            *loss = simd.run(Row { logits, label, grad, weight });
+        }
+    } else {
+        let rows = grad_logits.par_chunks_mut(classes).zip(logits.par_chunks(classes)).with_min_len(8);
+        rows.zip(labels).zip(&mut losses).for_each(|(((grad, logits), &label), loss)| {
+            *loss = simd.run(Row { logits, label, grad, weight });
+        });
+    }
     Ok((losses.iter().sum::<f64>() / n as f64) as f32)
 }
 
@@ -60,7 +71,7 @@ impl Kernel for Row<'_> {
 /// e^x to within a few units in the last place, without a call or a branch, so that loops over it become
 /// vector instructions. Below -87 it is 0; NaN stays NaN.
 #[inline(always)]
-fn exp(x: f32) -> f32 {
+pub(super) fn exp(x: f32) -> f32 {
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
     /// Adding it leaves the nearest whole number in the low bits.

@@ -5,12 +5,16 @@
 mod adam;
 mod distance;
 mod loss;
+mod packed;
 mod product;
+mod softmax;
 
 pub use adam::Adam;
 pub use distance::{squared_distances, squared_distances_backward};
 pub use loss::cross_entropy;
+pub use packed::PackedMatrix;
 pub use product::Product;
+pub use softmax::{softmax, sum_of_exponentials};
 
 use crate::error::{KernelError, check_len};
 

@@ -100,12 +100,12 @@ impl Rows<'_> {
     #[inline(always)]
     unsafe fn tile<V: Vector, const P: usize>(&mut self, i: usize, j: usize) -> usize {
         let p = self.product;
-        let strides = Strides { x_row: p.a_row, x_step: p.a_step, w_step: p.columns };
+        let strides = Strides { x_row: p.a_row, x_step: p.a_step, w_step: p.columns, w_vector: V::LANES };
         // SAFETY: the caller's promise and the lengths checked in `Product::run`.
         unsafe {
             let a = p.a.as_ptr().add((self.first + i) * p.a_row);
             let acc: [[V; 2]; P] = accumulate([[V::zero(); 2]; P], a, p.b.as_ptr().add(j), strides, p.steps);
-            store(&acc, self.out.as_mut_ptr().add(i * p.columns + j), p.columns, P);
+            store(&acc, self.out.as_mut_ptr().add(i * p.columns + j), (p.columns, V::LANES), P);
         }
         P
     }

@@ -1,19 +1,23 @@
 //! Backward pass through the last forward pass.
 
-use super::batch::{Batch, of};
-use super::plan::{Source, Tail};
+use std::ops::Range;
+
+use super::batch::{Batch, nth, of};
+use super::plan::{Activation, IMAGE, Layer, Shortcut, Source, Tail};
 use super::worker::{Worker, group_size, groups, workspace};
 use super::{Network, total};
 use crate::ahead::Ahead;
 use crate::buffer::Buffer;
 use crate::conv::{
-    Convolve, Direction, Feed, FinishWeightGradient, Output, SumWeightGradient, WeightGradient,
+    Convolve, Direction, Feed, FinishWeightGradient, ImageGradient, Output, SumWeightGradient, WeightGradient,
 };
-use crate::epilogue::{ChannelSums, ShortcutGradient, ThroughPool, ThroughRelu, ToImages};
+use crate::epilogue::{ChannelSums, Keep, ProjectedSums, ShortcutGradient, ThroughRelu, ToImages};
 use crate::error::{KernelError, check_len};
-use crate::geometry::{CHANNEL_BLOCK, IMAGE_CHANNELS, Map};
-use crate::parallel::{MOST_PARTS, Parts, Shared};
-use crate::prologue::{self, NormBackward, PoolNormBackward};
+use crate::geometry::{CHANNEL_BLOCK, IMAGE_CHANNELS};
+use crate::parallel::{Parts, Shared};
+use crate::pool::{PoolNormBackward, ThroughPool};
+use crate::prologue::NormBackward;
+use crate::tail;
 use crate::team::Team;
 
 impl Network {
@@ -43,11 +47,18 @@ impl Network {
             }
             return Ok(());
         }
-        for l in 0..self.plan.layers.len() {
-            self.gradients[l % 3].reserve(n * self.gradient_map(l).len());
+        for activation in &self.plan.activations[IMAGE + 1..] {
+            self.gradients[activation.gradient].reserve(n * activation.map.len());
         }
-        let largest = self.plan.layers.iter().map(|l| 9 * l.shape.input.c * l.shape.output.c).max();
-        self.part_gradients.reserve(MOST_PARTS * largest.unwrap_or(0));
+        for layer in &self.plan.layers {
+            if let Some(buffer) = layer.projection {
+                self.gradients[buffer].reserve(n * layer.shape.input_gradient().len());
+            }
+        }
+        let parts = (0..self.plan.layers.len())
+            .map(|l| self.parts(l, n).count() * self.plan.layers[l].shape.weight_len())
+            .max();
+        self.part_gradients.reserve(parts.unwrap_or(0));
         self.with_team(|net, team| net.backward_layers(team, params, n, grad_embeddings, grads, grad_images));
         Ok(())
     }
@@ -61,139 +72,131 @@ impl Network {
         grads: &mut [Vec<f32>],
         mut grad_images: Option<&mut [f32]>,
     ) {
-        // The first layer's weights lead to the images only.
-        let first = usize::from(grad_images.is_none());
-        self.pack_layers(team, first, Direction::Backward, false, params);
+        let wants_images = grad_images.is_some();
+        // Weights of layers that read the images lead to the images only.
+        let leads_on = |layer: &Layer| wants_images || layer.input != IMAGE;
+        self.pack_layers(team, leads_on, Direction::Backward, false, params);
         let mut summed = self.backward_tail(team, n, grad_embeddings);
         for l in (0..self.plan.layers.len()).rev() {
-            let shape = self.plan.layers[l].shape;
+            let Layer { shape, projection, .. } = self.plan.layers[l];
             let sums = &mut self.sums[..2 * shape.output.c];
-            total(&self.part_sums[..summed.count() * 2 * shape.output.c], sums);
+            // A shortcut's layer has sums of its own.
+            let part_sums = &self.part_sums[usize::from(projection.is_some())];
+            total(&part_sums[..summed.count() * 2 * shape.output.c], sums);
             // invariant: `check_tensors` found three tensors per layer.
             let [weight, gamma, beta] = &mut grads[3 * l..3 * l + 3] else { unreachable!() };
             self.norms[l].backward(sums, &mut self.form, gamma, beta);
-            summed = self.backward_layer(team, l, n, grad_images.as_deref_mut());
-            let parts = &self.part_gradients[..summed.count() * 9 * shape.input.c * shape.output.c];
-            let of_block = CHANNEL_BLOCK * 9 * shape.in_channels;
+            let parts = self.backward_layer(team, l, n, params[3 * l], grad_images.as_deref_mut());
+            if projection.is_none() {
+                summed = parts;
+            }
+            let parts = &self.part_gradients[..parts.count() * shape.weight_len()];
+            let of_block = CHANNEL_BLOCK * shape.taps() * shape.in_channels;
+            let len = weight.len();
             let blocks = Shared::new(weight, 1);
             team.for_each(shape.out_channels.div_ceil(CHANNEL_BLOCK), |block, _| {
-                let end = ((block + 1) * of_block).min(9 * shape.in_channels * shape.out_channels);
                 // SAFETY: every block is asked for once.
-                let out = unsafe { blocks.items(block * of_block..end) };
+                let out = unsafe { blocks.items(block * of_block..((block + 1) * of_block).min(len)) };
                 self.simd.run(SumWeightGradient { shape: &shape, parts, block, out });
             });
         }
     }
 
-    /// The map in which the gradient of layer `l`'s batch norm is kept: that of whatever reads its output.
-    fn gradient_map(&self, l: usize) -> Map {
-        self.plan.layers.get(l + 1).map_or(self.plan.tail_map, |next| next.shape.input)
-    }
-
-    /// Gradient of the last batch norm. Returns the parts whose channel sums it left.
+    /// Gradient of the last activation. Returns the parts whose channel sums it left.
     fn backward_tail(&mut self, team: &Team<'_, Worker>, n: usize, grad_embeddings: &[f32]) -> Parts {
-        let plan = &self.plan;
-        let last = plan.layers.len() - 1;
-        let (map, raw_map) = (plan.tail_map, plan.layers[last].shape.output);
+        let last = self.plan.activations.len() - 1;
+        let Activation { map, gradient, channels, .. } = self.plan.activations[last];
         let pad = self.index.of(map);
-        let out = Shared::new(&mut self.gradients[last % 3][..], map.len());
-        let sums = Shared::new(&mut self.part_sums, 2 * map.c);
-        let batch = Batch::new(self.simd, plan, &self.images, &self.raw, &self.kept, &self.norms);
-        let (simd, norm, raw) = (self.simd, &self.norms[last], &self.raw[last]);
+        // Taken out to be written while the rest is read.
+        let mut buffer = std::mem::replace(&mut self.gradients[gradient], Buffer::zeroed(0));
+        let mut part_sums = std::mem::take(&mut self.part_sums);
+        let out = Shared::new(&mut buffer[..], map.len());
+        let sums = SharedSums::new(&mut part_sums, map.c);
+        let (simd, plan, batch) = (self.simd, &self.plan, self.batch());
         let parts = Parts::of(n, 1);
         team.for_each(parts.count(), |part, worker| {
-            // SAFETY: every part and every image is asked for once.
-            let sums = unsafe { sums.items(part..part + 1) };
-            sums.fill(0.0);
+            // SAFETY: every part is asked for once.
+            let mut sums = unsafe { sums.of_part(part) };
             for image in parts.range(part) {
                 let activated = &mut worker.pads[0][pad];
-                batch.fill_again(plan.tail_source, last + 1, map, image, activated);
-                let dense = &mut worker.dense[..map.len()];
+                batch.fill_again(last, image, activated);
+                let dense = &mut worker.dense[0][..map.len()];
                 let len = plan.embedding_len();
                 let embedding = &grad_embeddings[image * len..(image + 1) * len];
-                // SAFETY: as above.
+                match plan.tail {
+                    Tail::AveragePool => tail::spread_average(map, embedding, dense),
+                    Tail::Flatten => tail::unflatten(map, channels, embedding, dense),
+                    Tail::Mean => tail::spread_mean(map, embedding, dense),
+                }
+                // SAFETY: every image is asked for once.
                 let out = unsafe { out.items(image..image + 1) };
-                let sums = ChannelSums::new(&mut worker.short, sums, map.c);
-                let raw = super::batch::nth(raw, raw_map, image);
-                let output = match plan.tail {
-                    Tail::AveragePool => {
-                        prologue::spread_average(map, embedding, dense);
-                        Output::ThroughRelu(ThroughRelu { activated, raw, shortcut: None, out, map, sums })
-                    }
-                    Tail::Flatten => {
-                        prologue::unflatten(map, plan.tail_channels, embedding, dense);
-                        let (scale, shift) = (&norm.scale[..], &norm.shift[..]);
-                        Output::ThroughPool(ThroughPool {
-                            activated,
-                            raw,
-                            raw_map,
-                            scale,
-                            shift,
-                            out,
-                            map,
-                            sums,
-                        })
-                    }
-                };
+                let group = image..image + 1;
+                let output =
+                    through(&batch, last, &group, activated, None, out, &mut sums, &mut worker.short);
                 simd.run(Feed { dense, map, output });
             }
         });
+        self.gradients[gradient] = buffer;
+        self.part_sums = part_sums;
         parts
     }
 
-    /// Gradient of the weights of layer `l`, and of the batch norm before it (or of the images). Returns the parts
+    /// Gradient of the weights of layer `l`, and of the activation that it reads (or of the images). Returns the parts
     /// that it left sums of.
     fn backward_layer(
         &mut self,
         team: &Team<'_, Worker>,
         l: usize,
         n: usize,
+        raw_weights: &[f32],
         grad_images: Option<&mut [f32]>,
     ) -> Parts {
         let parts = self.parts(l, n);
-        let plan = &self.plan;
-        let layer = &plan.layers[l];
+        let layer = self.plan.layers[l];
         let shape = layer.shape;
         let (input, output) = (shape.input, shape.output);
         let (input_pad, output_pad) = (self.index.of(input), self.index.of(output));
-        let next_source = plan.layers.get(l + 1).map_or(plan.tail_source, |next| next.source);
-        let gradient_map = self.gradient_map(l);
-        // The buffer of layer l - 1 is taken out, so that those of l and l + 1 can be read beside it.
-        let mut before = std::mem::replace(&mut self.gradients[(l + 2) % 3], Buffer::zeroed(0));
-        let (gradients, past) = (&self.gradients[l % 3], &self.gradients[(l + 1) % 3]);
-        let out = Shared::new(&mut before[..], input.len());
+        let Activation { map: gradient_map, gradient: of_output, .. } = self.plan.activations[layer.output];
+        let of_input = match layer.projection {
+            Some(buffer) => Some(buffer),
+            None if layer.input == IMAGE => None,
+            None => Some(self.plan.activations[layer.input].gradient),
+        };
+        // Taken out to be written while the rest is read.
+        let mut before =
+            of_input.map(|buffer| std::mem::replace(&mut self.gradients[buffer], Buffer::zeroed(0)));
+        let mut part_sums = std::mem::take(&mut self.part_sums);
+        let mut part_gradients = std::mem::replace(&mut self.part_gradients, Buffer::zeroed(0));
+        let out = Shared::new(before.as_deref_mut().unwrap_or_default(), shape.input_gradient().len());
         let wants_images = grad_images.is_some();
         let grad_images = Shared::new(grad_images.unwrap_or_default(), IMAGE_CHANNELS * input.h * input.w);
-        let sums = Shared::new(&mut self.part_sums, 2 * shape.input_gradient().c);
-        let weight_len = 9 * input.c * output.c;
-        let part_gradients = Shared::new(&mut self.part_gradients[..], weight_len);
-        let batch = Batch::new(self.simd, plan, &self.images, &self.raw, &self.kept, &self.norms);
-        let (simd, norms, form, weights) = (self.simd, &self.norms, &self.form, &self.packed[l]);
+        let sums = SharedSums::new(&mut part_sums, shape.input_gradient().c);
+        let weight_gradients = Shared::new(&mut part_gradients[..], shape.weight_len());
+        let (simd, batch, form, weights) = (self.simd, self.batch(), &self.form, &self.packed[l]);
+        let gradients = &self.gradients;
         team.for_each(parts.count(), |part, worker| {
-            // SAFETY: every part and every image is asked for once.
-            let sums = unsafe { sums.items(part..part + 1) };
-            sums.fill(0.0);
+            // SAFETY: every part is asked for once, and a shortcut's layer leaves no sums.
+            let mut sums = layer.projection.is_none().then(|| unsafe { sums.of_part(part) });
             let range = parts.range(part);
-            let [input_pads, gradient_pads] = &mut worker.pads;
+            let [input_pads, gradient_pads, ..] = &mut worker.pads[..] else { return };
             let (inputs, output_gradients) = (&mut input_pads[input_pad], &mut gradient_pads[output_pad]);
-            for group in groups(&range, group_size(input)) {
+            for group in groups(&range, group_size(&shape, input)) {
                 let (first, images) = (group.start, group.len());
                 let next = group.end..(group.end + images).min(n);
                 let maps = inputs.chunks_exact_mut(input.padded_len());
                 let gradient_maps = output_gradients.chunks_exact_mut(output.padded_len());
                 for (image, (map, out)) in group.clone().zip(maps.zip(gradient_maps)) {
-                    batch.fill_again(layer.source, l, input, image, map);
-                    let gradient = super::batch::nth(gradients, gradient_map, image);
-                    let raw = super::batch::nth(&batch.raw[l], output, image);
-                    if next_source == Source::Pooled {
+                    batch.fill_again(layer.input, image, map);
+                    let gradient = nth(&gradients[of_output], gradient_map, image);
+                    let raw = nth(&batch.raw[l], output, image);
+                    if let Some(pooling) = batch.pooling(layer.output, &(image..image + 1)) {
                         let pooled = gradient_map;
-                        let norm = &norms[l];
-                        simd.run(PoolNormBackward { gradient, pooled, raw, map: output, norm, form, out });
+                        simd.run(PoolNormBackward { gradient, pooled, pooling, raw, form, out });
                     } else {
                         simd.run(NormBackward { gradient, raw, map: output, form, out });
                     }
                 }
-                let gradient_ahead = of(gradients, gradient_map, &next);
+                let gradient_ahead = of(&gradients[of_output], gradient_map, &next);
                 let raw_ahead = of(&batch.raw[l], output, &next);
                 simd.run(WeightGradient {
                     shape: &shape,
@@ -204,52 +207,111 @@ impl Network {
                     is_first: first == range.start,
                     work: workspace(&mut worker.tiles, Ahead::new([gradient_ahead, raw_ahead, &[]])),
                 });
-                let output = match layer.source {
-                    Source::Image if !wants_images => continue,
-                    Source::Image => {
-                        // SAFETY: as above.
-                        let out = unsafe { grad_images.items(group) };
-                        Output::ToImages(ToImages { out, map: input, channels: IMAGE_CHANNELS })
+                let past = layer.past.map(|past| {
+                    let data = &gradients[past.buffer][first * past.map.len()..];
+                    ShortcutGradient { data, map: past.map, stride: past.stride }
+                });
+                if layer.input == IMAGE && !wants_images {
+                    continue;
+                }
+                let ahead = batch.ahead_again(layer.input, &next);
+                let output = if layer.projection.is_some() {
+                    // SAFETY: every image is asked for once.
+                    Output::Keep(Keep { out: unsafe { out.items(group) }, map: shape.input_gradient() })
+                } else if let Some(sums) = sums.as_mut().filter(|_| layer.input != IMAGE) {
+                    // SAFETY: as above.
+                    let out = unsafe { out.items(group.clone()) };
+                    through(&batch, layer.input, &group, inputs, past, out, sums, &mut worker.short)
+                } else {
+                    // SAFETY: as above.
+                    let out = unsafe { grad_images.items(group) };
+                    if shape.kernel > 3 {
+                        let maps = &output_gradients[..];
+                        simd.run(ImageGradient { shape: &shape, weights: raw_weights, maps, images, out });
+                        continue;
                     }
-                    source => {
-                        let raw_map = plan.layers[l - 1].shape.output;
-                        let raw = &batch.raw[l - 1][first * raw_map.len()..];
-                        let sums = ChannelSums::new(&mut worker.short, sums, input.c);
-                        // SAFETY: as above.
-                        let out = unsafe { out.items(group) };
-                        let (activated, map) = (&inputs[..], input);
-                        if source == Source::Pooled {
-                            let (scale, shift) = (&norms[l - 1].scale[..], &norms[l - 1].shift[..]);
-                            let through =
-                                ThroughPool { activated, raw, raw_map, scale, shift, out, map, sums };
-                            Output::ThroughPool(through)
-                        } else {
-                            let shortcut = layer.shortcut_from_input.map(|stride| {
-                                let map = plan.layers[l + 1].shape.output;
-                                ShortcutGradient { data: &past[first * map.len()..], map, stride }
-                            });
-                            Output::ThroughRelu(ThroughRelu { activated, raw, shortcut, out, map, sums })
-                        }
-                    }
+                    Output::ToImages(ToImages { out, map: input, channels: IMAGE_CHANNELS, shortcut: past })
                 };
                 simd.run(Convolve {
                     shape: &shape,
+                    direction: Direction::Backward,
                     maps: output_gradients,
                     images,
                     exact: false,
                     weights,
-                    work: workspace(&mut worker.tiles, batch.ahead_again(layer.source, l, &next)),
+                    work: workspace(&mut worker.tiles, ahead),
                     output,
                 });
             }
             simd.run(FinishWeightGradient {
                 shape: &shape,
                 gradient: &worker.gradient,
-                // SAFETY: as above.
-                out: unsafe { part_gradients.items(part..part + 1) },
+                // SAFETY: every part is asked for once.
+                out: unsafe { weight_gradients.items(part..part + 1) },
             });
         });
-        self.gradients[(l + 2) % 3] = before;
+        if let (Some(buffer), Some(gradient)) = (of_input, before) {
+            self.gradients[buffer] = gradient;
+        }
+        self.part_sums = part_sums;
+        self.part_gradients = part_gradients;
         parts
+    }
+}
+
+/// Where the gradient of an activation goes: through it, to the batch norms it was made from. `activated`: its padded
+/// maps of a group of images; `out`: the gradients of the group.
+#[expect(clippy::too_many_arguments, reason = "the borrows of a worker's parts cannot travel together")]
+fn through<'a>(
+    batch: &Batch<'a>,
+    number: usize,
+    group: &Range<usize>,
+    activated: &'a [f32],
+    shortcut: Option<ShortcutGradient<'a>>,
+    out: &'a mut [f32],
+    sums: &'a mut [&mut [f64]; 2],
+    short: &'a mut [Vec<f32>; 2],
+) -> Output<'a> {
+    let Activation { source, map, .. } = batch.plan.activations[number];
+    let Source::Layer { main, shortcut: made_with, slope, .. } = source else {
+        unreachable!("the gradient of images goes through nothing")
+    };
+    let [main_sums, past_sums] = sums;
+    let [main_short, past_short] = short;
+    let sums = ChannelSums::new(main_short, main_sums, map.c);
+    let projected = match made_with {
+        Shortcut::Projected(layer) => Some(ProjectedSums {
+            raw: batch.raw_of(layer, group),
+            sums: ChannelSums::new(past_short, past_sums, map.c),
+        }),
+        _ => None,
+    };
+    if let Some(pooling) = batch.pooling(number, group) {
+        Output::ThroughPool(ThroughPool { activated, pooling, shortcut, out, map, sums, projected })
+    } else {
+        let raw = batch.raw_of(main, group);
+        Output::ThroughRelu(ThroughRelu { activated, raw, shortcut, slope, out, map, sums, projected })
+    }
+}
+
+/// The channel sums of the parts of a batch, for a layer and for the shortcut's beside it.
+struct SharedSums<'a>([Shared<'a, f64>; 2]);
+
+impl<'a> SharedSums<'a> {
+    fn new(sums: &'a mut [Vec<f64>; 2], channels: usize) -> Self {
+        SharedSums(sums.each_mut().map(|sums| Shared::new(sums, 2 * channels)))
+    }
+
+    /// The sums of a part, set to zero.
+    ///
+    /// # Safety
+    /// While the result lives, nobody else asks for this part.
+    unsafe fn of_part(&self, part: usize) -> [&'a mut [f64]; 2] {
+        // SAFETY: the caller's promise.
+        self.0.each_ref().map(|sums| unsafe {
+            let sums = sums.items(part..part + 1);
+            sums.fill(0.0);
+            sums
+        })
     }
 }

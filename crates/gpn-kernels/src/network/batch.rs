@@ -2,27 +2,25 @@
 
 use std::ops::Range;
 
-use super::plan::{Layer, Origin, Plan, Source};
+use super::plan::{Activation, Plan, Shortcut, Source};
 use crate::ahead::Ahead;
 use crate::buffer::Buffer;
 use crate::geometry::Map;
 use crate::norm::BatchNorm;
-use crate::prologue::{self, Activate, ActivateAndPool, ShortcutSource};
+use crate::pool::{ActivateAndPool, Normalised, Pooling};
+use crate::prologue::{self, Activate, ShortcutSource};
 use crate::simd::Simd;
 
 /// A view of the kept maps: those of the layers before the current one.
 #[derive(Clone, Copy)]
 pub(super) struct Batch<'a> {
     pub(super) simd: Simd,
-    pub(super) layers: &'a [Layer],
-    pub(super) kept_maps: &'a [Map],
+    pub(super) plan: &'a Plan,
     /// `[n, 3, h, w]`
     pub(super) images: &'a [f32],
     pub(super) raw: &'a [Buffer],
     pub(super) kept: &'a [Buffer],
     pub(super) norms: &'a [BatchNorm],
-    /// Scale and shift of a map that is stored activated.
-    pub(super) identity: (&'a [f32], &'a [f32]),
 }
 
 /// One dense map of a batch of them.
@@ -36,109 +34,110 @@ pub(super) fn of<'a>(maps: &'a [f32], map: Map, images: &Range<usize>) -> &'a [f
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(
-        simd: Simd,
-        plan: &'a Plan,
-        images: &'a [f32],
-        raw: &'a [Buffer],
-        kept: &'a [Buffer],
-        norms: &'a [BatchNorm],
-    ) -> Self {
-        /// As many as the widest block output has channels.
-        static IDENTITY: ([f32; 64], [f32; 64]) = ([1.0; 64], [0.0; 64]);
-        let identity = (&IDENTITY.0[..], &IDENTITY.1[..]);
-        Batch { simd, layers: &plan.layers, kept_maps: &plan.kept, images, raw, kept, norms, identity }
+    /// Makes a padded activation for one image, and writes it to `keep` if that is there.
+    pub(super) fn fill(&self, number: usize, image: usize, out: &mut [f32], keep: Option<&mut [f32]>) {
+        let Activation { source, map, .. } = self.plan.activations[number];
+        let Source::Layer { main, shortcut, slope, .. } = source else {
+            return prologue::image(map, nth(self.images, map, image), out);
+        };
+        if let Some(pooling) = self.pooling(number, &(image..image + 1)) {
+            self.simd.run(ActivateAndPool { pooling, out, pooled: map });
+            if let Some(keep) = keep {
+                prologue::copy_dense(map, out, keep);
+            }
+            return;
+        }
+        let raw = self.raw_of(main, &(image..image + 1));
+        let norm = &self.norms[main];
+        let shortcut = self.shortcut(shortcut, image);
+        self.simd.run(Activate { raw, map, norm, shortcut, slope, out, keep });
     }
 
-    /// Makes the padded input of layer `layer` (or of the tail, after the last) for one image. A block output
-    /// is also written to `keep` if there is one.
-    pub(super) fn fill(
-        &self,
-        source: Source,
-        layer: usize,
-        map: Map,
-        image: usize,
-        out: &mut [f32],
-        keep: Option<&mut [f32]>,
-    ) {
-        if source == Source::Image {
-            let len = map.h * map.w * map.c;
-            return prologue::image(map, &self.images[image * len..(image + 1) * len], out);
-        }
-        // invariant: only the first layer reads the image, so there is a layer before.
-        let raw_map = self.layers[layer - 1].shape.output;
-        let raw = nth(&self.raw[layer - 1], raw_map, image);
-        let norm = &self.norms[layer - 1];
-        match source {
-            Source::Pooled => self.simd.run(ActivateAndPool {
-                raw,
-                map: raw_map,
-                scale: &norm.scale,
-                shift: &norm.shift,
-                out,
-                pooled: map,
-            }),
-            Source::Block { origin, stride, .. } => {
-                let shortcut = Some(self.shortcut(origin, stride, image));
-                self.simd.run(Activate { raw, map, norm, shortcut, out, keep });
-            }
-            Source::Activated | Source::Image => {
-                self.simd.run(Activate { raw, map, norm, shortcut: None, out, keep });
-            }
+    /// The same in a later pass: what was kept is copied.
+    pub(super) fn fill_again(&self, number: usize, image: usize, out: &mut [f32]) {
+        let Activation { map, kept, .. } = self.plan.activations[number];
+        match kept {
+            Some(kept) => prologue::copy(map, nth(&self.kept[kept], map, image), out),
+            None => self.fill(number, image, out, None),
         }
     }
 
-    /// The same in a later pass: a kept block output is copied.
-    pub(super) fn fill_again(&self, source: Source, layer: usize, map: Map, image: usize, out: &mut [f32]) {
-        match source {
-            Source::Block { kept: Some(number), .. } => {
-                prologue::copy(map, nth(&self.kept[number], map, image), out);
-            }
-            _ => self.fill(source, layer, map, image, out, None),
-        }
+    /// Raw outputs of a layer.
+    pub(super) fn raw_of(&self, layer: usize, images: &Range<usize>) -> &'a [f32] {
+        of(&self.raw[layer], self.plan.layers[layer].shape.output, images)
+    }
+
+    /// What an activation is pooled from, where it is.
+    pub(super) fn pooling(&self, number: usize, images: &Range<usize>) -> Option<Pooling<'a>> {
+        let Source::Layer { main, shortcut, slope, pool: Some(window) } =
+            self.plan.activations[number].source
+        else {
+            return None;
+        };
+        let normalised = |layer| Normalised::new(self.raw_of(layer, images), &self.norms[layer]);
+        let shortcut = match shortcut {
+            Shortcut::Projected(layer) => Some(normalised(layer)),
+            // No architecture pools the sum with an identity.
+            Shortcut::None | Shortcut::Identity { .. } => None,
+        };
+        let map = self.plan.layers[main].shape.output;
+        Some(Pooling { window, map, main: normalised(main), shortcut, slope })
     }
 
     /// The memory that [`Batch::fill`] will read for `images`.
-    pub(super) fn ahead(&self, source: Source, layer: usize, images: &Range<usize>) -> Ahead<'a> {
-        let mut maps: [&[f32]; 3] = [&[]; 3];
-        if source == Source::Image {
-            let map = self.layers[0].shape.input;
-            maps[0] = of(self.images, map, images);
-        } else {
-            maps[0] = of(&self.raw[layer - 1], self.layers[layer - 1].shape.output, images);
-        }
-        if let Source::Block { origin, .. } = source {
-            maps[1] = match origin {
-                Origin::Stem => of(&self.raw[0], self.layers[0].shape.output, images),
-                Origin::Kept(number) => of(&self.kept[number], self.kept_maps[number], images),
-            };
-        }
-        Ahead::new(maps)
+    pub(super) fn ahead(&self, number: usize, images: &Range<usize>) -> Ahead<'a> {
+        let Activation { source, map, .. } = self.plan.activations[number];
+        let Source::Layer { main, shortcut, .. } = source else {
+            return Ahead::new([of(self.images, map, images), &[], &[]]);
+        };
+        let past = match shortcut {
+            Shortcut::None => &[],
+            Shortcut::Projected(layer) => self.raw_of(layer, images),
+            Shortcut::Identity { of: origin, .. } => {
+                let Activation { source, map, kept, .. } = self.plan.activations[origin];
+                match (source, kept) {
+                    (_, Some(kept)) => of(&self.kept[kept], map, images),
+                    (Source::Layer { main, .. }, None) => self.raw_of(main, images),
+                    (Source::Image, None) => &[],
+                }
+            }
+        };
+        Ahead::new([self.raw_of(main, images), past, &[]])
     }
 
-    /// The memory that [`Batch::fill_again`] and the gradient through its ReLU will read for `images`.
-    pub(super) fn ahead_again(&self, source: Source, layer: usize, images: &Range<usize>) -> Ahead<'a> {
-        match source {
-            Source::Block { kept: Some(number), .. } => {
-                let raw = of(&self.raw[layer - 1], self.layers[layer - 1].shape.output, images);
-                Ahead::new([raw, of(&self.kept[number], self.kept_maps[number], images), &[]])
+    /// The memory that [`Batch::fill_again`] and the gradient through its activation will read for `images`.
+    pub(super) fn ahead_again(&self, number: usize, images: &Range<usize>) -> Ahead<'a> {
+        let Activation { source, map, kept, .. } = self.plan.activations[number];
+        match (source, kept) {
+            (Source::Layer { main, .. }, Some(kept)) => {
+                Ahead::new([self.raw_of(main, images), of(&self.kept[kept], map, images), &[]])
             }
-            _ => self.ahead(source, layer, images),
+            _ => self.ahead(number, images),
         }
     }
 
-    fn shortcut(&self, origin: Origin, stride: usize, image: usize) -> ShortcutSource<'a> {
-        match origin {
-            Origin::Stem => {
-                let map = self.layers[0].shape.output;
-                let norm = &self.norms[0];
-                let data = nth(&self.raw[0], map, image);
-                ShortcutSource { data, map, stride, scale: &norm.scale, shift: &norm.shift }
-            }
-            Origin::Kept(number) => {
-                let map = self.kept_maps[number];
-                let data = nth(&self.kept[number], map, image);
-                ShortcutSource { data, map, stride, scale: self.identity.0, shift: self.identity.1 }
+    fn shortcut(&self, shortcut: Shortcut, image: usize) -> Option<ShortcutSource<'a>> {
+        let of_layer = |layer: usize, stride, has_relu| ShortcutSource {
+            data: self.raw_of(layer, &(image..image + 1)),
+            map: self.plan.layers[layer].shape.output,
+            stride,
+            norm: Some(&self.norms[layer]),
+            has_relu,
+        };
+        match shortcut {
+            Shortcut::None => None,
+            Shortcut::Projected(layer) => Some(of_layer(layer, 1, false)),
+            Shortcut::Identity { of, stride } => {
+                let Activation { source, map, kept, .. } = self.plan.activations[of];
+                match (source, kept) {
+                    (_, Some(kept)) => {
+                        let data = nth(&self.kept[kept], map, image);
+                        Some(ShortcutSource { data, map, stride, norm: None, has_relu: false })
+                    }
+                    // What is not kept is the plain activation of a layer.
+                    (Source::Layer { main, .. }, None) => Some(of_layer(main, stride, true)),
+                    (Source::Image, None) => None,
+                }
             }
         }
     }

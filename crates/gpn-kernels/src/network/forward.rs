@@ -1,7 +1,7 @@
 //! Forward pass that keeps what backward needs.
 
 use super::batch::Batch;
-use super::plan::{Source, Tail};
+use super::plan::{Plan, Tail};
 use super::worker::{Worker, group_size, groups, workspace};
 use super::{Mode, Network, total};
 use crate::conv::{Convolve, Direction, Output};
@@ -9,7 +9,7 @@ use crate::epilogue::{ChannelSums, KeepWithSums};
 use crate::error::KernelError;
 use crate::norm::{centre, sums_of_maps};
 use crate::parallel::{Parts, Shared};
-use crate::prologue;
+use crate::tail;
 use crate::team::Team;
 
 impl Network {
@@ -57,7 +57,7 @@ impl Network {
         embeddings: &mut [f32],
     ) {
         let exact = n <= self.exact_batch;
-        self.pack_layers(team, 0, Direction::Forward, exact, params);
+        self.pack_layers(team, |_| true, Direction::Forward, exact, params);
         for l in 0..self.plan.layers.len() {
             self.forward_layer(team, l, n);
             let map = self.plan.layers[l].shape.output;
@@ -71,7 +71,7 @@ impl Network {
                 if exact {
                     sums_of_maps(&self.raw[l][..n * map.len()], sums);
                 } else {
-                    total(&self.part_sums[..parts * 2 * map.c], sums);
+                    total(&self.part_sums[0][..parts * 2 * map.c], sums);
                     centre(sums, count);
                 }
                 self.norms[l].set_from_batch(gamma_beta, sums, count, mean, var);
@@ -89,41 +89,40 @@ impl Network {
         let (input, output) = (layer.shape.input, layer.shape.output);
         let pad = self.index.of(input);
         let (before, current) = self.raw.split_at_mut(l);
-        // A block output is written while its layer's input is made; the shortcuts read earlier ones.
-        let number = match layer.source {
-            Source::Block { kept: Some(number), .. } => number,
-            _ => 0,
-        };
-        let (kept, to_keep) = self.kept.split_at_mut(number);
-        let keeps = matches!(layer.source, Source::Block { kept: Some(_), .. });
-        let keep = keeps.then(|| Shared::new(&mut to_keep[0][..], input.len()));
+        // An activation is kept while it is made for its first reader; shortcuts read those kept before.
+        let (kept, to_keep) = self.kept.split_at_mut(layer.keeps.unwrap_or(self.plan.kept.len()));
+        let keep = layer.keeps.map(|_| Shared::new(&mut to_keep[0][..], input.len()));
         let raw = Shared::new(&mut current[0][..], output.len());
-        let sums = Shared::new(&mut self.part_sums, 2 * output.c);
-        let batch = Batch::new(self.simd, &self.plan, &self.images, before, kept, &self.norms);
-        let (simd, weights, exact) = (self.simd, &self.packed[l], n <= self.exact_batch);
+        let sums = Shared::new(&mut self.part_sums[0], 2 * output.c);
+        let (simd, plan, norms) = (self.simd, &self.plan, &self.norms[..]);
+        let batch = Batch { simd, plan, images: &self.images, raw: before, kept, norms };
+        let (weights, exact) = (&self.packed[l], n <= self.exact_batch);
         team.for_each(parts.count(), |part, worker| {
             // SAFETY: every part and every image is asked for once.
             let sums = unsafe { sums.items(part..part + 1) };
             sums.fill(0.0);
-            for group in groups(&parts.range(part), group_size(input)) {
+            for group in groups(&parts.range(part), group_size(&layer.shape, input)) {
                 let images = group.len();
                 let next = group.end..(group.end + images).min(n);
                 let maps = &mut worker.pads[0][pad];
                 for (image, out) in group.clone().zip(maps.chunks_exact_mut(input.padded_len())) {
                     // SAFETY: as above.
-                    let keep = keep.as_ref().map(|k| unsafe { k.items(image..image + 1) });
-                    batch.fill(layer.source, l, input, image, out, keep);
+                    match keep.as_ref().map(|k| unsafe { k.items(image..image + 1) }) {
+                        Some(keep) => batch.fill(layer.input, image, out, Some(keep)),
+                        None => batch.fill_again(layer.input, image, out),
+                    }
                 }
-                let channel_sums = ChannelSums::new(&mut worker.short, sums, output.c);
+                let channel_sums = ChannelSums::new(&mut worker.short[0], sums, output.c);
                 // SAFETY: as above.
                 let out = unsafe { raw.items(group) };
                 simd.run(Convolve {
                     shape: &layer.shape,
+                    direction: Direction::Forward,
                     maps,
                     images,
                     exact,
                     weights,
-                    work: workspace(&mut worker.tiles, batch.ahead(layer.source, l, &next)),
+                    work: workspace(&mut worker.tiles, batch.ahead(layer.input, &next)),
                     output: Output::KeepWithSums(KeepWithSums::new(out, images, output, channel_sums)),
                 });
             }
@@ -132,25 +131,39 @@ impl Network {
 
     fn forward_tail(&mut self, team: &Team<'_, Worker>, n: usize, embeddings: &mut [f32]) {
         let plan = &self.plan;
-        let pad = self.index.of(plan.tail_map);
+        let (last, pad) = (plan.activations.len() - 1, self.index.of(plan.last().map));
         let embeddings = Shared::new(embeddings, plan.embedding_len());
-        let batch = Batch::new(self.simd, plan, &self.images, &self.raw, &self.kept, &self.norms);
+        let batch = self.batch();
         let parts = Parts::of(n, 1);
         team.for_each(parts.count(), |part, worker| {
             for image in parts.range(part) {
                 let map = &mut worker.pads[0][pad];
-                batch.fill(plan.tail_source, plan.layers.len(), plan.tail_map, image, map, None);
+                batch.fill(last, image, map, None);
                 // SAFETY: every image is asked for once.
                 read_tail(plan, map, unsafe { embeddings.items(image..image + 1) });
             }
         });
     }
+
+    /// Everything that the forward pass has kept.
+    pub(super) fn batch(&self) -> Batch<'_> {
+        Batch {
+            simd: self.simd,
+            plan: &self.plan,
+            images: &self.images,
+            raw: &self.raw,
+            kept: &self.kept,
+            norms: &self.norms,
+        }
+    }
 }
 
 /// The embedding of the last, padded map.
-pub(super) fn read_tail(plan: &super::plan::Plan, map: &[f32], embedding: &mut [f32]) {
+pub(super) fn read_tail(plan: &Plan, padded: &[f32], embedding: &mut [f32]) {
+    let last = plan.last();
     match plan.tail {
-        Tail::AveragePool => prologue::average_pool(plan.tail_map, map, embedding),
-        Tail::Flatten => prologue::flatten(plan.tail_map, plan.tail_channels, map, embedding),
+        Tail::AveragePool => tail::average_pool(last.map, padded, embedding),
+        Tail::Flatten => tail::flatten(last.map, last.channels, padded, embedding),
+        Tail::Mean => tail::mean(last.map, padded, embedding),
     }
 }

@@ -1,18 +1,19 @@
 //! Inference: batch norm folded into the convolutions, a few images at a time through all layers while they
 //! are in the cache.
 
-use super::Network;
 use super::forward::read_tail;
-use super::plan::Source;
+use super::plan::{IMAGE, Layer, Shortcut, Source};
 use super::worker::{Worker, workspace};
+use super::{Network, rows_of};
 use crate::ahead::Ahead;
 use crate::buffer::Buffer;
-use crate::conv::{Convolve, Direction, Output, PackWeights};
-use crate::epilogue::{BiasRelu, Keep, Shortcut};
+use crate::conv::{Convolve, Direction, Output, PackWeights, PackedForm};
+use crate::epilogue::{BiasRelu, Keep, Shortcut as Past};
 use crate::error::{KernelError, check_len};
 use crate::norm::BatchNorm;
 use crate::parallel::{Parts, Shared};
-use crate::prologue::{self, ActivateAndPool};
+use crate::pool::{ActivateAndPool, Normalised, Pooling};
+use crate::prologue;
 use crate::reservation::Reservation;
 use crate::team::Team;
 
@@ -35,25 +36,39 @@ impl Network {
     pub fn pack(&self, params: &[&[f32]], buffers: &[Vec<f32>]) -> Result<PackedWeights, KernelError> {
         Self::check_tensors(&self.plan.parameters, params, "parameters")?;
         Self::check_tensors(&self.plan.buffers, buffers, "buffers")?;
-        let longest = self.plan.layers.iter().map(|l| PackWeights::len(&l.shape)).max().unwrap_or(0);
+        let longest = self.plan.layers.iter().map(|l| PackWeights::block_len(&l.shape)).max().unwrap_or(0);
         let mut plain = Buffer::zeroed(longest);
         let mut norm = BatchNorm::default();
-        let mut layers = Vec::with_capacity(self.plan.layers.len());
+        let mut layers: Vec<PackedLayer> = Vec::with_capacity(self.plan.layers.len());
         for (l, layer) in self.plan.layers.iter().enumerate() {
             let gamma_beta = (params[3 * l + 1], params[3 * l + 2]);
             let (mean, var) = (&buffers[2 * l], &buffers[2 * l + 1]);
             norm.set_from_running(gamma_beta, mean, var, layer.shape.output.c);
             let mut weights = Buffer::zeroed(PackWeights::len(&layer.shape));
-            self.simd.run(PackWeights {
-                shape: &layer.shape,
-                direction: Direction::Forward,
-                exact: false,
-                weights: params[3 * l],
-                scale: Some(&norm.scale),
-                plain: &mut plain,
-                out: &mut weights,
-            });
-            layers.push(PackedLayer { weights, shift: norm.shift.clone() });
+            let form = PackedForm::new(&layer.shape, Direction::Forward, false);
+            let rows = Shared::new(&mut weights[..], form.len);
+            for block in 0..form.blocks {
+                self.simd.run(PackWeights {
+                    shape: &layer.shape,
+                    direction: Direction::Forward,
+                    weights: params[3 * l],
+                    scale: Some(&norm.scale),
+                    block,
+                    plain: &mut plain,
+                    // SAFETY: every block is asked for once.
+                    rows: &mut unsafe { rows_of(&rows, form, block) },
+                });
+            }
+            let mut shift = norm.shift.clone();
+            if let (Some(_), Source::Layer { main, .. }) =
+                (layer.projection, self.plan.activations[layer.output].source)
+            {
+                // The output of the main convolution waits without its shift.
+                for (shift, main) in shift.iter_mut().zip(&layers[main].shift) {
+                    *shift += main;
+                }
+            }
+            layers.push(PackedLayer { weights, shift });
         }
         Ok(PackedWeights { layers })
     }
@@ -80,7 +95,8 @@ impl Network {
         let together = self.index.inference_group();
         let parts = Parts::of(n, together);
         let embeddings = Shared::new(embeddings, self.embedding_len());
-        let tail_pad = self.index.of(self.plan.tail_map);
+        let last = self.plan.last();
+        let tail_pad = self.index.of(last.map);
         let reservation = Reservation::free_threads(parts.count());
         let workers = self.take_workers(&reservation);
         Team::run_task(&workers, parts.count(), |part, worker| {
@@ -88,8 +104,7 @@ impl Network {
             for first in range.clone().step_by(together) {
                 let group = first..(first + together).min(range.end);
                 self.infer_group(weights, &images[first * self.image_len()..], group.len(), worker);
-                let map = self.plan.tail_map;
-                let maps = worker.pads[0][tail_pad].chunks_exact(map.padded_len());
+                let maps = worker.pads[last.pad][tail_pad].chunks_exact(last.map.padded_len());
                 for (image, map) in group.zip(maps) {
                     // SAFETY: every image is asked for once.
                     read_tail(&self.plan, map, unsafe { embeddings.items(image..image + 1) });
@@ -100,69 +115,85 @@ impl Network {
         Ok(())
     }
 
-    /// Takes a group of images from the first layer to the tail's padded map. Block inputs live in the first
-    /// pads, what is inside a block in the second.
+    /// Takes a group of images from the first layer to the tail's padded map.
     fn infer_group(&self, packed: &PackedWeights, images: &[f32], count: usize, worker: &mut Worker) {
-        let layers = &self.plan.layers;
-        for (l, layer) in layers.iter().enumerate() {
-            let (input, output) = (layer.shape.input, layer.shape.output);
-            let starts_block = layer.shortcut_from_input.is_some();
-            let shortcut_stride = if l > 0 { layers[l - 1].shortcut_from_input } else { None };
-            let target = layers.get(l + 1).map_or(self.plan.tail_source, |next| next.source);
-            let [first, second] = &mut worker.pads;
-            if layer.source == Source::Image {
-                let maps = first[self.index.of(input)].chunks_exact_mut(input.padded_len());
-                for (image, map) in images.chunks_exact(self.image_len()).take(count).zip(maps) {
-                    prologue::image(input, image, map);
-                }
-            }
-            let to = if starts_block { &mut *second } else { &mut *first };
-            let place = self.index.of(output);
-            // Taken out to be written while others are read; pooling goes by way of the dense maps.
-            let mut out = Buffer::zeroed(0);
-            if target != Source::Pooled {
-                std::mem::swap(&mut out, &mut to[place]);
-            }
-            let PackedLayer { weights, shift } = &packed.layers[l];
-            let from = if shortcut_stride.is_some() { &*second } else { &*first };
-            let result = if target == Source::Pooled {
-                Output::Keep(Keep { out: &mut worker.dense, map: output })
-            } else {
-                let shortcut = match shortcut_stride {
-                    None => Shortcut::None,
-                    Some(1) => Shortcut::InPlace,
-                    Some(_) => {
-                        let map = layers[l - 1].shape.input;
-                        Shortcut::Subsampled(&first[self.index.of(map)], map)
-                    }
-                };
-                Output::BiasRelu(BiasRelu { bias: shift, shortcut, out: &mut out, map: output })
-            };
-            self.simd.run(Convolve {
-                shape: &layer.shape,
-                maps: &from[self.index.of(input)],
-                images: count,
-                exact: false,
-                weights,
-                work: workspace(&mut worker.tiles, Ahead::default()),
-                output: result,
-            });
-            if target == Source::Pooled {
-                self.pool(l, shift, count, &worker.dense, &mut worker.pads[0]);
-            } else {
-                worker.pads[usize::from(starts_block)][place] = out;
-            }
+        let image = self.plan.activations[IMAGE].map;
+        let maps = worker.pads[0][self.index.of(image)].chunks_exact_mut(image.padded_len());
+        for (pixels, map) in images.chunks_exact(self.image_len()).take(count).zip(maps) {
+            prologue::image(image, pixels, map);
+        }
+        for (l, layer) in self.plan.layers.iter().enumerate() {
+            self.infer_layer(packed, l, layer, count, worker);
         }
     }
 
-    /// Adds the shift, applies ReLU and pools the outputs of layer `l`.
-    fn pool(&self, l: usize, shift: &[f32], count: usize, dense: &[f32], pads: &mut [Buffer]) {
-        let map = self.plan.layers[l].shape.output;
-        let pooled = self.plan.layers.get(l + 1).map_or(self.plan.tail_map, |next| next.shape.input);
-        let outs = pads[self.index.of(pooled)].chunks_exact_mut(pooled.padded_len());
-        for (raw, out) in dense.chunks_exact(map.len()).take(count).zip(outs) {
-            // The scale is in the weights already.
-            self.simd.run(ActivateAndPool { raw, map, scale: &self.ones, shift, out, pooled });
+    /// The output of a layer, and the activation that is made from it. A shortcut's convolution comes after the main
+    /// one, whose output waits in a dense map.
+    fn infer_layer(
+        &self,
+        packed: &PackedWeights,
+        l: usize,
+        layer: &Layer,
+        count: usize,
+        worker: &mut Worker,
+    ) {
+        let plan = &self.plan;
+        let (input, output) = (&plan.activations[layer.input], &plan.activations[layer.output]);
+        let Source::Layer { shortcut, slope, pool, .. } = output.source else { return };
+        let waits = matches!(shortcut, Shortcut::Projected(projection) if projection != l);
+        let is_projection = layer.projection.is_some();
+        let PackedLayer { weights, shift } = &packed.layers[l];
+        let Worker { pads, tiles, dense, .. } = worker;
+        let [main, second] = dense;
+        let place = self.index.of(output.map);
+        // Taken out to be written while others are read; while a layer waits, its input may still be there.
+        let mut out = Buffer::zeroed(0);
+        if !waits {
+            std::mem::swap(&mut out, &mut pads[output.pad][place]);
+        }
+        let map = layer.shape.output;
+        let result = if waits {
+            Output::Keep(Keep { out: main, map })
+        } else if pool.is_some() {
+            Output::Keep(Keep { out: if is_projection { second } else { main }, map })
+        } else {
+            let shortcut = match shortcut {
+                Shortcut::None => Past::None,
+                Shortcut::Projected(_) => Past::Dense(main),
+                Shortcut::Identity { stride: 1, .. } => Past::InPlace,
+                Shortcut::Identity { of, .. } => {
+                    let origin = &plan.activations[of];
+                    Past::Subsampled(&pads[origin.pad][self.index.of(origin.map)], origin.map)
+                }
+            };
+            Output::BiasRelu(BiasRelu { bias: shift, shortcut, slope, out: &mut out, map })
+        };
+        self.simd.run(Convolve {
+            shape: &layer.shape,
+            direction: Direction::Forward,
+            maps: &pads[input.pad][self.index.of(input.map)],
+            images: count,
+            exact: false,
+            weights,
+            work: workspace(tiles, Ahead::default()),
+            output: result,
+        });
+        if let Some(window) = pool.filter(|_| !waits) {
+            let outs = out.chunks_exact_mut(output.map.padded_len());
+            for (image, out) in outs.enumerate().take(count) {
+                let range = image * map.len()..(image + 1) * map.len();
+                // The scales are in the weights already, and the sum of the shifts comes with the shortcut.
+                let scale = &self.ones[..];
+                let shortcut =
+                    is_projection.then(|| Normalised { raw: &second[range.clone()], scale, shift });
+                let shift = if is_projection { &self.zeros } else { shift };
+                let main = Normalised { raw: &main[range], scale, shift };
+                let pooling = Pooling { window, map, main, shortcut, slope };
+                self.simd.run(ActivateAndPool { pooling, out, pooled: output.map });
+            }
+        }
+        if !waits {
+            worker.pads[output.pad][place] = out;
         }
     }
 }

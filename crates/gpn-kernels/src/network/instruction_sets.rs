@@ -25,7 +25,7 @@ fn steps(
         .parameters()
         .iter()
         .map(|p| match p.shape[..] {
-            [_, inputs, 3, 3] => random(&mut rng, p.numel(), (3.0 / (9.0 * inputs as f32)).sqrt()),
+            [_, inputs, k, _] => random(&mut rng, p.numel(), (3.0 / ((k * k * inputs) as f32)).sqrt()),
             _ => random(&mut rng, p.numel(), 1.0),
         })
         .collect();
@@ -90,6 +90,14 @@ fn resnets_are_the_same_bits() {
     check(resnet(1), (33, 41), 5);
     check(resnet(1), (29, 47), 1);
     check(resnet(3), (32, 32), 4);
+}
+
+#[test]
+fn wide_resnets_are_the_same_bits() {
+    check(Architecture::ResNet12 { channels: [8, 16, 20, 33] }, (21, 35), 5);
+    check(Architecture::ResNet12 { channels: [16, 80, 112, 96] }, (16, 18), 3);
+    check(Architecture::ResNet18 { channels: [8, 16, 20, 33] }, (37, 45), 5);
+    check(Architecture::ResNet18 { channels: [16, 80, 112, 272] }, (32, 64), 3);
 }
 
 #[test]

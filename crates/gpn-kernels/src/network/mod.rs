@@ -1,5 +1,6 @@
 //! A backbone with its work buffers: forward, backward and inference of a batch.
 
+mod architecture;
 mod backward;
 mod batch;
 mod forward;
@@ -11,11 +12,12 @@ mod worker;
 
 use std::sync::Mutex;
 
+pub use architecture::Architecture;
 pub use infer::PackedWeights;
-pub use plan::{Architecture, TensorInfo};
+pub use plan::TensorInfo;
 
 use crate::buffer::Buffer;
-use crate::conv::{Direction, PackWeights};
+use crate::conv::{Direction, PackWeights, PackedForm};
 use crate::error::{KernelError, check_len};
 use crate::geometry::IMAGE_CHANNELS;
 use crate::norm::{BatchNorm, BatchNormGradient};
@@ -23,7 +25,7 @@ use crate::parallel::{MOST_PARTS, Parts, Shared};
 use crate::reservation::Reservation;
 use crate::simd::Simd;
 use crate::team::Team;
-use plan::Plan;
+use plan::{Layer, Plan};
 use worker::{IdleWorkers, PadIndex, Worker, group_size};
 
 /// Which statistics batch norm uses in [`Network::forward`].
@@ -61,13 +63,15 @@ pub struct Network {
     norms: Vec<BatchNorm>,
     /// The scale of a map that needs none.
     ones: Vec<f32>,
+    /// The shift of a map that needs none.
+    zeros: Vec<f32>,
     /// Images of the last forward pass.
     last_batch: Option<usize>,
-    /// Gradients of batch norm outputs; that of layer `l` is number `l % 3`.
-    gradients: [Buffer; 3],
+    /// Gradients of batch norm outputs and of shortcuts, as the plan numbers them.
+    gradients: Vec<Buffer>,
     form: BatchNormGradient,
-    /// Channel sums of each part of the batch, and their total.
-    part_sums: Vec<f64>,
+    /// Channel sums of each part of the batch, for a layer and for a shortcut's; and a total.
+    part_sums: [Vec<f64>; 2],
     sums: Vec<f64>,
     /// Weight gradient of each part.
     part_gradients: Buffer,
@@ -101,10 +105,11 @@ impl Network {
             kept: plan.kept.iter().map(|_| Buffer::zeroed(0)).collect(),
             norms: vec![BatchNorm::default(); plan.layers.len()],
             ones: vec![1.0; channels],
+            zeros: vec![0.0; channels],
             last_batch: None,
-            gradients: std::array::from_fn(|_| Buffer::zeroed(0)),
+            gradients: (0..plan.gradients).map(|_| Buffer::zeroed(0)).collect(),
             form: BatchNormGradient::default(),
-            part_sums: vec![0.0; MOST_PARTS * 2 * channels],
+            part_sums: [vec![0.0; MOST_PARTS * 2 * channels], vec![0.0; MOST_PARTS * 2 * channels]],
             sums: vec![0.0; 2 * channels],
             part_gradients: Buffer::zeroed(0),
             plan,
@@ -118,8 +123,9 @@ impl Network {
     }
 
     /// Trainable tensors in the order of `params` and `grads`: for each convolution its weight
-    /// `[out, in, 3, 3]`, then weight and bias of its batch norm. Names of the ResNets are PyTorch's
-    /// (`conv_1_3x3.weight`, `bn_1.weight`, `bn_1.bias`, `stage_1.0.conv_a.weight`, ...); those of Conv4
+    /// `[out, in, k, k]`, then weight and bias of its batch norm. Names are those of published PyTorch networks:
+    /// `conv_1_3x3.weight`, `bn_1.weight`, `bn_1.bias`, `stage_1.0.conv_a.weight`, ... of ResNet-08 and ResNet-20;
+    /// `layer1.0.conv1.weight`, ..., `layer1.0.downsample.0.weight`, ... of ResNet-12 and ResNet-18. Those of Conv4
     /// are `block_1.conv.weight`, `block_1.bn.weight`, `block_1.bn.bias`, `block_2.conv.weight`, ...
     pub fn parameters(&self) -> &[TensorInfo] {
         &self.plan.parameters
@@ -132,6 +138,7 @@ impl Network {
 
     /// Values of an embedding. ResNet: `64 * (h / 8) * (w / 8)` of the last map, whose sides are a quarter
     /// of the image's, rounded up; Conv4: `width * (h / 16) * (w / 16)`; in the order channel, row, column.
+    /// ResNet-12 and ResNet-18: the last of their channels.
     pub fn embedding_len(&self) -> usize {
         self.plan.embedding_len()
     }
@@ -152,10 +159,10 @@ impl Network {
         self.plan.layers.iter().map(|l| l.shape.flops()).sum()
     }
 
-    /// The share of the first layer in [`Network::flops`]. A training step that does not compute the gradient of the
-    /// images does this much less than three times [`Network::flops`].
+    /// The share of the layers that read the images in [`Network::flops`]. A training step that does not compute the
+    /// gradient of the images does this much less than three times [`Network::flops`].
     pub fn first_layer_flops(&self) -> u64 {
-        self.plan.layers.first().map_or(0, |l| l.shape.flops())
+        self.plan.layers.iter().filter(|l| l.input == plan::IMAGE).map(|l| l.shape.flops()).sum()
     }
 
     fn check_tensors<T: AsRef<[f32]>>(
@@ -189,36 +196,61 @@ impl Network {
         self.workers.take(reservation.threads(), || Worker::new(&self.plan, &self.index))
     }
 
-    /// Brings the weights of every layer from `first` on into the order that its convolution reads.
+    /// Brings the weights of the layers that `wants` names into the order that their convolutions read.
     fn pack_layers(
         &mut self,
         team: &Team<'_, Worker>,
-        first: usize,
+        wants: impl Fn(&Layer) -> bool,
         direction: Direction,
         exact: bool,
         params: &[&[f32]],
     ) {
-        let (simd, layers) = (self.simd, &self.plan.layers[first..]);
-        let packed = Shared::new(&mut self.packed[first..], 1);
-        team.for_each(layers.len(), |l, worker| {
-            // SAFETY: every layer is asked for once.
-            let [out] = (unsafe { packed.items(l..l + 1) }) else { return };
-            simd.run(PackWeights {
-                shape: &layers[l].shape,
-                direction,
-                exact,
-                weights: params[3 * (first + l)],
-                scale: None,
-                plain: &mut worker.gradient,
-                out,
-            });
+        let (simd, mut packed, mut tasks) = (self.simd, Vec::new(), Vec::new());
+        for (l, (layer, out)) in self.plan.layers.iter().zip(&mut self.packed).enumerate() {
+            if wants(layer) {
+                let form = PackedForm::new(&layer.shape, direction, exact);
+                tasks.extend((0..form.blocks).map(|block| (packed.len(), block)));
+                packed.push((l, &layer.shape, form, Shared::new(&mut out[..form.total()], form.len)));
+            }
+        }
+        let parts = Parts::of(tasks.len(), 1);
+        team.for_each(parts.count(), |part, worker| {
+            for &(number, block) in &tasks[parts.range(part)] {
+                let (l, shape, form, rows) = &packed[number];
+                simd.run(PackWeights {
+                    shape,
+                    direction,
+                    weights: params[3 * l],
+                    scale: None,
+                    block,
+                    plain: &mut worker.gradient,
+                    // SAFETY: every block of a layer is asked for once.
+                    rows: &mut unsafe { rows_of(rows, *form, block) },
+                });
+            }
         });
     }
 
-    /// How a batch is cut in layer `l`: into groups that fill the matrix products, where maps are small.
+    /// How a batch is cut in layer `l`: into groups that fill the matrix products, where maps are small, and not into
+    /// more parts than there is room for gradients of the weights.
     fn parts(&self, l: usize, n: usize) -> Parts {
-        Parts::of(n, group_size(self.plan.layers[l].shape.output))
+        let shape = &self.plan.layers[l].shape;
+        let most = (MOST_PART_GRADIENTS / shape.weight_len()).max(2);
+        Parts::of(n, group_size(shape, shape.output).max(n.div_ceil(most)))
     }
+}
+
+/// Values of the weight gradients of all parts of a batch, at most, where there are more than two parts.
+const MOST_PART_GRADIENTS: usize = 1 << 24;
+
+/// A block's part of each row of packed weights.
+///
+/// # Safety
+/// While the result lives, nobody else asks for this block.
+unsafe fn rows_of<'a>(rows: &Shared<'a, f32>, form: PackedForm, block: usize) -> Vec<&'a mut [f32]> {
+    let at = |row: usize| row * form.blocks + block;
+    // SAFETY: the caller's promise.
+    (0..form.rows).map(|row| unsafe { rows.items(at(row)..at(row) + 1) }).collect()
 }
 
 /// Adds up the sums of the parts in order.

@@ -1,26 +1,10 @@
-//! The layers of an architecture: sizes, names and what each layer reads.
+//! The layers of an architecture: sizes, names, what each layer reads and where its gradients are kept.
 
+use super::architecture::{self, Architecture};
 use crate::error::KernelError;
-use crate::geometry::{ConvShape, IMAGE_CHANNELS, Map, padded_channels};
-use crate::prologue::AVERAGE_POOL;
-
-/// A backbone. Every convolution is 3x3 without bias and is followed by batch norm.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Architecture {
-    /// The CIFAR-style residual network: a convolution to 16 channels, then three stages of basic blocks of
-    /// 16, 32 and 64 channels; the second and third stage start with stride 2 and a shortcut that takes
-    /// every second pixel and fills the new channels with zeros; average pooling of 8x8 windows at the end.
-    /// One block per stage is ResNet-08, three are ResNet-20.
-    ResNet {
-        /// Blocks in each of the three stages.
-        blocks_per_stage: usize,
-    },
-    /// Four times: convolution, batch norm, ReLU, 2x2 max pooling. Width 64 is the field's standard.
-    Conv4 {
-        /// Channels of every layer.
-        width: usize,
-    },
-}
+use crate::geometry::{ConvShape, IMAGE_CHANNELS, Map};
+use crate::pool::Window;
+use crate::tail::AVERAGE_POOL;
 
 /// Name and shape of a tensor, as PyTorch has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,163 +22,324 @@ impl TensorInfo {
     }
 }
 
-const STAGE_WIDTHS: [usize; 3] = [16, 32, 64];
-
-/// The map that an identity shortcut starts from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Origin {
-    /// ReLU of the normalised output of the first layer.
-    Stem,
-    /// A block output that was kept.
-    Kept(usize),
-}
-
-/// How the input of a layer, or of the pooling after the last one, is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Source {
-    /// The image.
-    Image,
-    /// ReLU of the normalised output of the layer before.
-    Activated,
-    /// The same with a shortcut added before the ReLU; kept for the shortcuts to come if it has a number.
-    Block { kept: Option<usize>, origin: Origin, stride: usize },
-    /// The same as `Activated`, and then 2x2 max pooling.
-    Pooled,
-}
-
 /// One convolution with its batch norm.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layer {
     pub(crate) shape: ConvShape,
+    /// The activation it reads, and the one that is made from its output.
+    pub(crate) input: usize,
+    pub(crate) output: usize,
+    /// Where it is the convolution of a shortcut: the buffer for the gradient of its input.
+    pub(crate) projection: Option<usize>,
+    /// Number of the kept activation that it reads first, and therefore makes.
+    pub(crate) keeps: Option<usize>,
+    /// The gradient that reaches its input by way of the shortcut.
+    pub(crate) past: Option<Past>,
+}
+
+/// A gradient that a shortcut leads past some layers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Past {
+    /// Number of its buffer.
+    pub(crate) buffer: usize,
+    pub(crate) map: Map,
+    /// Pixels of the input from one pixel of the gradient to the next.
+    pub(crate) stride: usize,
+}
+
+/// What is added to the normalised output of a layer before the activation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shortcut {
+    None,
+    /// Every `stride`-th pixel of an earlier activation, in as many channels as it has.
+    Identity {
+        of: usize,
+        stride: usize,
+    },
+    /// The normalised output of another layer.
+    Projected(usize),
+}
+
+/// How a map that layers read is made.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Source {
+    /// It is the image.
+    Image,
+    /// The normalised output of layer `main` and the shortcut, activated (`slope` below zero) and pooled.
+    Layer { main: usize, shortcut: Shortcut, slope: f32, pool: Option<Window> },
+}
+
+/// A map that layers, or the tail, read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Activation {
     pub(crate) source: Source,
-    /// Stride of the shortcut that leaves from this layer's input, if one does; it rejoins at the output of
-    /// the next layer.
-    pub(crate) shortcut_from_input: Option<usize>,
+    pub(crate) map: Map,
+    /// Channels without padding.
+    pub(crate) channels: usize,
+    /// Its number among the activations that are kept; others are made again where they are needed.
+    pub(crate) kept: Option<usize>,
+    /// Number of the buffer for the gradient before its activation (at pooled pixels).
+    pub(crate) gradient: usize,
+    /// Which of the pads of its size inference keeps it in.
+    pub(crate) pad: usize,
+}
+
+impl Activation {
+    /// Whether it is no more than the activated output of one layer.
+    fn is_plain(&self) -> bool {
+        matches!(self.source, Source::Layer { shortcut: Shortcut::None, pool: None, .. })
+    }
 }
 
 /// How the embedding is read from the last map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tail {
+    /// Means of 8x8 windows.
     AveragePool,
+    /// All pixels.
     Flatten,
+    /// The mean of all pixels.
+    Mean,
 }
 
 /// An architecture at an image size.
 pub(crate) struct Plan {
     pub(crate) layers: Vec<Layer>,
-    /// Maps of the block outputs that are kept.
+    /// The first is the image, the last is what the tail reads.
+    pub(crate) activations: Vec<Activation>,
+    /// Maps of the activations that are kept.
     pub(crate) kept: Vec<Map>,
-    pub(crate) tail_source: Source,
+    /// Number of gradient buffers.
+    pub(crate) gradients: usize,
     pub(crate) tail: Tail,
-    /// The map the tail reads, and its real channels.
-    pub(crate) tail_map: Map,
-    pub(crate) tail_channels: usize,
     /// Of layer `l`: convolution, gamma, beta at `3 * l`.
     pub(crate) parameters: Vec<TensorInfo>,
     /// Of layer `l`: running mean, running variance at `2 * l`.
     pub(crate) buffers: Vec<TensorInfo>,
 }
 
+/// Number of the image among the activations.
+pub(crate) const IMAGE: usize = 0;
+
 impl Plan {
     pub(crate) fn new(architecture: Architecture, h: usize, w: usize) -> Result<Plan, KernelError> {
-        match architecture {
-            Architecture::ResNet { blocks_per_stage: 0 } => {
-                Err(KernelError::EmptyArchitecture { what: "blocks_per_stage" })
-            }
-            Architecture::Conv4 { width: 0 } => Err(KernelError::EmptyArchitecture { what: "width" }),
-            Architecture::ResNet { blocks_per_stage } => {
-                // Two strides of 2 (rounding up) must leave one window.
-                at_least("ResNet", 4 * (AVERAGE_POOL - 1) + 1, h, w)?;
-                Ok(resnet(blocks_per_stage, h, w))
-            }
-            Architecture::Conv4 { width } => {
-                at_least("Conv4", 16, h, w)?;
-                Ok(conv4(width, h, w))
-            }
-        }
+        let mut plan = architecture::plan(architecture, h, w)?;
+        plan.choose_kept();
+        plan.lead_past();
+        plan.assign_gradients();
+        plan.assign_pads();
+        Ok(plan)
     }
 
-    fn empty(tail: Tail, h: usize, w: usize) -> Plan {
+    /// A plan without layers, for images around which kernels need `border` zeros.
+    pub(super) fn of_image(tail: Tail, h: usize, w: usize, border: usize) -> Plan {
+        let map = Map { h, w, c: IMAGE_CHANNELS, border };
+        let image = Activation {
+            source: Source::Image,
+            map,
+            channels: IMAGE_CHANNELS,
+            kept: None,
+            gradient: 0,
+            pad: 0,
+        };
         Plan {
             layers: Vec::new(),
+            activations: vec![image],
             kept: Vec::new(),
-            tail_source: Source::Image,
+            gradients: 0,
             tail,
-            tail_map: Map { h, w, c: IMAGE_CHANNELS },
-            tail_channels: IMAGE_CHANNELS,
             parameters: Vec::new(),
             buffers: Vec::new(),
         }
     }
 
-    /// Appends a layer that reads the current tail.
-    fn push(&mut self, conv: &str, norm: &str, channels: usize, stride: usize) {
-        let (map, before) = (self.tail_map, self.tail_channels);
-        let is_image = self.tail_source == Source::Image;
-        let shape = ConvShape::new(map.h, map.w, (before, channels), stride, is_image);
-        self.layers.push(Layer { shape, source: self.tail_source, shortcut_from_input: None });
-        self.tail_source = Source::Activated;
-        self.tail_map = shape.output;
-        self.tail_channels = channels;
+    /// Appends a convolution of activation `input` with its batch norm. Returns the layer's number.
+    pub(super) fn convolve(
+        &mut self,
+        (conv, norm): (String, String),
+        input: usize,
+        channels: usize,
+        (kernel, stride): (usize, usize),
+    ) -> usize {
+        let Activation { map, channels: before, .. } = self.activations[input];
+        let shape = ConvShape::new(map, (before, channels), kernel, stride);
+        // `activate` says what it is a part of.
+        self.layers.push(Layer { shape, input, output: IMAGE, projection: None, keeps: None, past: None });
         let mut parameter = |name: String, shape| self.parameters.push(TensorInfo { name, shape });
-        parameter(format!("{conv}.weight"), vec![channels, before, 3, 3]);
+        parameter(format!("{conv}.weight"), vec![channels, before, kernel, kernel]);
         parameter(format!("{norm}.weight"), vec![channels]);
         parameter(format!("{norm}.bias"), vec![channels]);
         for name in ["running_mean", "running_var"] {
             self.buffers.push(TensorInfo { name: format!("{norm}.{name}"), shape: vec![channels] });
         }
+        self.layers.len() - 1
     }
 
-    pub(crate) fn embedding_len(&self) -> usize {
-        let Map { h, w, .. } = self.tail_map;
-        match self.tail {
-            Tail::AveragePool => self.tail_channels * (h / AVERAGE_POOL) * (w / AVERAGE_POOL),
-            Tail::Flatten => self.tail_channels * h * w,
+    /// Appends the activation of layer `main`. Returns its number.
+    pub(super) fn activate(
+        &mut self,
+        main: usize,
+        shortcut: Shortcut,
+        slope: f32,
+        pool: Option<Window>,
+    ) -> usize {
+        let number = self.activations.len();
+        let ConvShape { output, out_channels: channels, .. } = self.layers[main].shape;
+        let map = pool.map_or(output, |window| window.pooled(output));
+        let source = Source::Layer { main, shortcut, slope, pool };
+        self.activations.push(Activation { source, map, channels, kept: None, gradient: 0, pad: 0 });
+        self.layers[main].output = number;
+        if let Shortcut::Projected(layer) = shortcut {
+            self.layers[layer].output = number;
+            self.layers[layer].projection = Some(0);
         }
+        number
     }
-}
 
-fn at_least(architecture: &'static str, least: usize, h: usize, w: usize) -> Result<(), KernelError> {
-    if h < least || w < least {
-        return Err(KernelError::ImageTooSmall { architecture, least, height: h, width: w });
+    /// What the tail reads.
+    pub(crate) fn last(&self) -> &Activation {
+        // invariant: a plan begins with the image.
+        self.activations.last().expect("a plan has an activation")
     }
-    Ok(())
-}
 
-fn resnet(blocks: usize, h: usize, w: usize) -> Plan {
-    let mut plan = Plan::empty(Tail::AveragePool, h, w);
-    plan.push("conv_1_3x3", "bn_1", STAGE_WIDTHS[0], 1);
-    let mut origin = Origin::Stem;
-    for (stage, width) in STAGE_WIDTHS.into_iter().enumerate() {
-        for block in 0..blocks {
-            let stride = if stage > 0 && block == 0 { 2 } else { 1 };
-            let name = format!("stage_{}.{block}", stage + 1);
-            let first = plan.layers.len();
-            plan.push(&format!("{name}.conv_a"), &format!("{name}.bn_a"), width, stride);
-            plan.layers[first].shortcut_from_input = Some(stride);
-            plan.push(&format!("{name}.conv_b"), &format!("{name}.bn_b"), width, 1);
-            // The last block's output goes to the pooling only.
-            let is_last = stage + 1 == STAGE_WIDTHS.len() && block + 1 == blocks;
-            let kept = (!is_last).then_some(plan.kept.len());
-            plan.tail_source = Source::Block { kept, origin, stride };
-            if let Some(number) = kept {
-                plan.kept.push(plan.tail_map);
-                origin = Origin::Kept(number);
+    /// The first layer that reads an activation.
+    fn first_reader(&self, activation: usize) -> usize {
+        // invariant: only the last activation has no reader, and nobody asks for it.
+        self.layers.iter().position(|l| l.input == activation).expect("an activation that a layer reads")
+    }
+
+    fn readers(&self, activation: usize) -> impl Iterator<Item = usize> {
+        self.layers.iter().enumerate().filter(move |(_, l)| l.input == activation).map(|(number, _)| number)
+    }
+
+    /// Keeps what two layers or a later shortcut read, unless it is as quickly made again.
+    fn choose_kept(&mut self) {
+        for number in IMAGE + 1..self.activations.len() {
+            let starts_shortcut = self.activations.iter().any(|a| {
+                matches!(a.source, Source::Layer { shortcut: Shortcut::Identity { of, .. }, .. } if of == number)
+            });
+            let is_read_twice = self.readers(number).count() > 1;
+            if (starts_shortcut || is_read_twice) && !self.activations[number].is_plain() {
+                let kept = Some(self.kept.len());
+                self.kept.push(self.activations[number].map);
+                self.activations[number].kept = kept;
+                let first = self.first_reader(number);
+                self.layers[first].keeps = kept;
             }
         }
     }
-    plan
-}
 
-fn conv4(width: usize, h: usize, w: usize) -> Plan {
-    let mut plan = Plan::empty(Tail::Flatten, h, w);
-    for block in 1..=4 {
-        plan.push(&format!("block_{block}.conv"), &format!("block_{block}.bn"), width, 1);
-        plan.tail_source = Source::Pooled;
-        let map = plan.tail_map;
-        plan.tail_map = Map { h: map.h / 2, w: map.w / 2, c: padded_channels(width) };
+    /// Notes where the gradients of shortcuts come back. Buffers are assigned later.
+    fn lead_past(&mut self) {
+        for number in IMAGE + 1..self.activations.len() {
+            let Activation { source, map, .. } = self.activations[number];
+            let Source::Layer { shortcut, .. } = source else { continue };
+            let (start, map, stride) = match shortcut {
+                Shortcut::None => continue,
+                Shortcut::Identity { of, stride } => (of, map, stride),
+                Shortcut::Projected(layer) => {
+                    let Layer { shape, input, .. } = self.layers[layer];
+                    (input, shape.input_gradient(), shape.stride)
+                }
+            };
+            let first = self.first_reader(start);
+            self.layers[first].past = Some(Past { buffer: 0, map, stride });
+        }
     }
-    plan
+
+    /// Gives every gradient a buffer that no other needs at the same time.
+    fn assign_gradients(&mut self) {
+        // The layer, going back, that is the last to need what is in each buffer.
+        let mut needed_until: Vec<usize> = Vec::new();
+        let mut assign = |now: usize, until: usize| {
+            let free = needed_until.iter().position(|&until| until > now).unwrap_or(needed_until.len());
+            if free == needed_until.len() {
+                needed_until.push(until);
+            }
+            needed_until[free] = until;
+            free
+        };
+        let last = self.activations.len() - 1;
+        self.activations[last].gradient = assign(self.layers.len(), self.gradient_needed_until(last));
+        for l in (0..self.layers.len()).rev() {
+            let Layer { input, projection, .. } = self.layers[l];
+            let first = self.first_reader(input);
+            if projection.is_some() {
+                let buffer = assign(l, first);
+                self.layers[l].projection = Some(buffer);
+                if let Some(past) = &mut self.layers[first].past {
+                    past.buffer = buffer;
+                }
+            } else if input != IMAGE && l == first {
+                self.activations[input].gradient = assign(l, self.gradient_needed_until(input));
+            }
+        }
+        self.gradients = needed_until.len();
+        for number in IMAGE + 1..self.activations.len() {
+            let Activation { source, gradient, .. } = self.activations[number];
+            if let Source::Layer { shortcut: Shortcut::Identity { of, .. }, .. } = source {
+                let first = self.first_reader(of);
+                if let Some(past) = &mut self.layers[first].past {
+                    past.buffer = gradient;
+                }
+            }
+        }
+    }
+
+    /// The first layer that the gradient of an activation goes through or past.
+    fn gradient_needed_until(&self, activation: usize) -> usize {
+        let Source::Layer { main, shortcut, .. } = self.activations[activation].source else { return 0 };
+        match shortcut {
+            Shortcut::None => main,
+            Shortcut::Identity { of, .. } => main.min(self.first_reader(of)),
+            Shortcut::Projected(layer) => main.min(layer),
+        }
+    }
+
+    /// Gives every activation a pad that no other of its size needs at the same time. What a shortcut leads to takes the
+    /// place of what it came from.
+    fn assign_pads(&mut self) {
+        for number in IMAGE + 1..self.activations.len() {
+            let Activation { source, map, .. } = self.activations[number];
+            let Source::Layer { main, shortcut, .. } = source else { continue };
+            let made = match shortcut {
+                Shortcut::Projected(layer) => main.max(layer),
+                _ => main,
+            };
+            self.activations[number].pad = if let Shortcut::Identity { of, stride: 1 } = shortcut {
+                self.activations[of].pad
+            } else {
+                let is_taken = |pad: usize| {
+                    self.activations[..number]
+                        .iter()
+                        .enumerate()
+                        .any(|(other, a)| a.map == map && a.pad == pad && self.needed_until(other) >= made)
+                };
+                // invariant: fewer are taken than there are activations before this one.
+                (0..=number).find(|&pad| !is_taken(pad)).unwrap_or(number)
+            };
+        }
+    }
+
+    /// The last layer that inference needs an activation for.
+    fn needed_until(&self, activation: usize) -> usize {
+        let by_shortcuts = self.activations.iter().filter_map(|a| match a.source {
+            Source::Layer { main, shortcut: Shortcut::Identity { of, .. }, .. } if of == activation => {
+                Some(main)
+            }
+            _ => None,
+        });
+        self.readers(activation).chain(by_shortcuts).max().unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn embedding_len(&self) -> usize {
+        let Activation { map: Map { h, w, .. }, channels, .. } = *self.last();
+        match self.tail {
+            Tail::AveragePool => channels * (h / AVERAGE_POOL) * (w / AVERAGE_POOL),
+            Tail::Flatten => channels * h * w,
+            Tail::Mean => channels,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,18 +7,20 @@ use super::plan::Plan;
 use crate::ahead::Ahead;
 use crate::buffer::Buffer;
 use crate::conv::PackWeights;
-use crate::geometry::Map;
+use crate::geometry::{ConvShape, Map};
 use crate::reservation;
 use crate::winograd::{self, Workspace};
 
-/// Tiles that a group of small images should have together, to fill the matrix products.
-const TILES_PER_GROUP: usize = 16;
-const MOST_IMAGES_PER_GROUP: usize = 8;
+/// Tiles that a group of small images should have together, to fill the matrix products, and most images of a group.
+const GROUP: (usize, usize) = (16, 8);
+/// The same where the weights are many, and worth reading only for many tiles.
+const WIDE_GROUP: (usize, usize) = (72, 18);
 
-/// Least number of images of a map that are convolved together.
-pub(crate) fn group_size(map: Map) -> usize {
+/// Least number of images that are convolved together, for one of the maps of a convolution.
+pub(crate) fn group_size(shape: &ConvShape, map: Map) -> usize {
     let (rows, columns) = map.tiles();
-    (TILES_PER_GROUP / (rows * columns)).clamp(1, MOST_IMAGES_PER_GROUP)
+    let (tiles, most) = if shape.is_wide() { WIDE_GROUP } else { GROUP };
+    (tiles / (rows * columns)).clamp(1, most)
 }
 
 /// Cuts a part of a batch into groups of at least `size` images and less than twice as many.
@@ -30,61 +32,81 @@ pub(crate) fn groups(part: &Range<usize>, size: usize) -> impl Iterator<Item = R
 
 /// Work space of one thread, allocated once.
 pub(crate) struct Worker {
-    /// Two padded groups for every size of map, numbered by [`PadIndex`]. Their borders stay zero.
-    pub(crate) pads: [Vec<Buffer>; 2],
+    /// Padded groups, two or more for every size of map, which [`PadIndex`] numbers. Their borders stay zero.
+    pub(crate) pads: Vec<Vec<Buffer>>,
     /// Transformed tiles of inputs and outputs.
     pub(crate) tiles: [Buffer; 2],
     /// Sums of a weight gradient.
     pub(crate) gradient: Buffer,
-    /// Short sums of channels.
-    pub(crate) short: Vec<f32>,
-    /// Dense group of the largest map.
-    pub(crate) dense: Buffer,
+    /// Short sums of channels: of a layer and of a shortcut.
+    pub(crate) short: [Vec<f32>; 2],
+    /// Dense groups of the largest map.
+    pub(crate) dense: [Buffer; 2],
 }
 
 /// The sizes of map a network has, each once.
-pub(crate) struct PadIndex(Vec<Map>);
+pub(crate) struct PadIndex {
+    maps: Vec<Map>,
+    /// Most images that a pad of each size holds.
+    images: Vec<usize>,
+    /// Images that inference takes through the network together: what suits the smallest map.
+    inference_group: usize,
+}
 
 impl PadIndex {
     pub(crate) fn new(plan: &Plan) -> PadIndex {
+        let shapes = || plan.layers.iter().map(|l| &l.shape);
+        let groups = shapes().flat_map(|s| [s.input, s.output].map(|map| group_size(s, map)));
+        let inference_group = groups.max().unwrap_or(1);
         let mut maps = Vec::new();
-        let used = plan.layers.iter().flat_map(|l| [l.shape.input, l.shape.output]).chain([plan.tail_map]);
+        let used = shapes().flat_map(|s| [s.input, s.output]).chain(plan.activations.iter().map(|a| a.map));
         for map in used {
             if !maps.contains(&map) {
                 maps.push(map);
             }
         }
-        PadIndex(maps)
+        let most = |map: &Map| {
+            // A group has less than twice the least number of images, which the layer's input decides.
+            let readers = shapes().filter(|s| s.input == *map || s.output == *map);
+            readers.map(|s| 2 * group_size(s, s.input) - 1).max().unwrap_or(1).max(inference_group)
+        };
+        let images = maps.iter().map(most).collect();
+        PadIndex { maps, images, inference_group }
     }
 
     /// Number of a map's pads.
     pub(crate) fn of(&self, map: Map) -> usize {
         // invariant: `new` listed every map of the plan.
-        self.0.iter().position(|&m| m == map).expect("a map of the plan")
+        self.maps.iter().position(|&m| m == map).expect("a map of the plan")
     }
 
-    /// Images that inference takes through the network together: what suits the smallest map.
+    /// Images that inference takes through the network together.
     pub(crate) fn inference_group(&self) -> usize {
-        self.0.iter().map(|&m| group_size(m)).max().unwrap_or(1)
+        self.inference_group
     }
 }
 
 impl Worker {
     pub(crate) fn new(plan: &Plan, index: &PadIndex) -> Worker {
-        let group = index.inference_group();
-        let channels = index.0.iter().map(|m| m.c).max().unwrap_or(0);
-        let gradient = plan.layers.iter().map(|l| PackWeights::len(&l.shape)).max().unwrap_or(0);
-        let dense = plan.layers.iter().map(|l| l.shape.output.len()).max().unwrap_or(0);
-        let pad = |m: &Map| Buffer::zeroed(group.max(2 * group_size(*m) - 1) * m.padded_len());
+        let channels = index.maps.iter().map(|m| m.c).max().unwrap_or(0);
+        let shapes = || plan.layers.iter().map(|l| &l.shape);
+        let gradient =
+            shapes().map(|s| PackWeights::len(s).max(PackWeights::block_len(s))).max().unwrap_or(0);
+        let dense = shapes().map(|s| s.output.len()).max().unwrap_or(0) * index.inference_group;
+        let has_projections = plan.layers.iter().any(|l| l.projection.is_some());
         let workspace =
-            plan.layers.iter().map(|l| winograd::workspace_len(l.shape.input.c.max(l.shape.output.c)));
-        let workspace = workspace.max().unwrap_or(0);
+            shapes().map(|s| winograd::workspace_len(s.input.c.max(s.output.c))).max().unwrap_or(0);
+        let pads = 1 + plan.activations.iter().map(|a| a.pad).max().unwrap_or(0);
+        let pad = |_| {
+            let sizes = index.maps.iter().zip(&index.images);
+            sizes.map(|(map, images)| Buffer::zeroed(images * map.padded_len())).collect()
+        };
         Worker {
-            pads: [index.0.iter().map(pad).collect(), index.0.iter().map(pad).collect()],
+            pads: (0..pads.max(2)).map(pad).collect(),
             tiles: [Buffer::zeroed(workspace), Buffer::zeroed(workspace)],
             gradient: Buffer::zeroed(gradient),
-            short: vec![0.0; 2 * channels],
-            dense: Buffer::zeroed(group * dense),
+            short: [vec![0.0; 2 * channels], vec![0.0; 2 * channels]],
+            dense: [Buffer::zeroed(dense), Buffer::zeroed(if has_projections { dense } else { 0 })],
         }
     }
 }

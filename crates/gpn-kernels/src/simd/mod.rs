@@ -8,6 +8,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+pub(crate) mod codes;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod pair;
 mod portable;
@@ -83,6 +84,19 @@ pub(crate) trait Vector: Copy {
     #[inline(always)]
     fn relu(self) -> Self {
         self.max(Self::zero())
+    }
+    /// `self` where it is positive, else `slope * self`; a slope of 0 is [`Vector::relu`].
+    #[inline(always)]
+    fn leaky_relu(self, slope: f32) -> Self {
+        if slope == 0.0 { self.relu() } else { self.max(self.mul(Self::splat(slope))) }
+    }
+    /// A gradient on its way back through [`Vector::leaky_relu`]. `gate` has the sign of what went in.
+    #[inline(always)]
+    fn through_leaky_relu(self, gate: Self, slope: f32) -> Self {
+        if slope == 0.0 {
+            return self.where_positive(gate);
+        }
+        gate.select_greater(Self::zero(), self, self.mul(Self::splat(slope)))
     }
     /// `self` where `gate > 0`, else 0.
     #[inline(always)]

@@ -20,23 +20,24 @@ impl Maps {
         ((n * self.c + c) * self.h + y) * self.w + x
     }
 
-    fn conv(&self, weights: &[f64], co: usize, stride: usize) -> Maps {
+    fn conv(&self, weights: &[f64], co: usize, kernel: usize, stride: usize) -> Maps {
+        let (taps, pad) = (kernel * kernel, kernel / 2);
         let mut out = Maps::zeros(self.n, co, self.h.div_ceil(stride), self.w.div_ceil(stride));
         for n in 0..self.n {
             for o in 0..co {
                 for i in 0..self.c {
-                    for (dy, dx) in (0..9).map(|t| (t / 3, t % 3)) {
-                        let w = weights[(o * self.c + i) * 9 + dy * 3 + dx];
+                    for (dy, dx) in (0..taps).map(|t| (t / kernel, t % kernel)) {
+                        let w = weights[(o * self.c + i) * taps + dy * kernel + dx];
                         for y in 0..out.h {
                             let row = y * stride + dy;
-                            if row == 0 || row > self.h {
+                            if row < pad || row >= self.h + pad {
                                 continue;
                             }
                             for x in 0..out.w {
                                 let column = x * stride + dx;
-                                if column > 0 && column <= self.w {
+                                if column >= pad && column < self.w + pad {
                                     let to = out.at(n, o, y, x);
-                                    out.data[to] += w * self.data[self.at(n, i, row - 1, column - 1)];
+                                    out.data[to] += w * self.data[self.at(n, i, row - pad, column - pad)];
                                 }
                             }
                         }
@@ -70,7 +71,7 @@ impl Maps {
         self.data.iter().fold(f64::INFINITY, |margin, v| margin.min(v.abs()))
     }
 
-    /// The smallest distance between the two largest values of a 2x2 window, among windows with a positive value.
+    /// The smallest distance between the two largest values of a 2x2 window, among windows whose largest is not zero.
     fn pool_margin(&self) -> f64 {
         let mut margin = f64::INFINITY;
         for (n, c) in (0..self.n * self.c).map(|i| (i / self.c, i % self.c)) {
@@ -78,12 +79,62 @@ impl Maps {
             {
                 let mut window = [0, 1, 2, 3].map(|i| self.data[self.at(n, c, y + i / 2, x + i % 2)]);
                 window.sort_by(f64::total_cmp);
-                if window[3] > 0.0 {
+                if window[3] != 0.0 {
                     margin = margin.min(window[3] - window[2]);
                 }
             }
         }
         margin
+    }
+
+    /// The smallest distance between the two largest values of a 3x3 window around every second pixel.
+    fn overlapping_margin(&self) -> f64 {
+        let mut margin = f64::INFINITY;
+        for (n, c) in (0..self.n * self.c).map(|i| (i / self.c, i % self.c)) {
+            for (y, x) in (0..self.h.div_ceil(2) * self.w.div_ceil(2))
+                .map(|i| (i / self.w.div_ceil(2), i % self.w.div_ceil(2)))
+            {
+                let mut window = self.overlapping_window((n, c), (y, x));
+                window.sort_by(f64::total_cmp);
+                if let [.., second, first] = window[..]
+                    && first > 0.0
+                {
+                    margin = margin.min(first - second);
+                }
+            }
+        }
+        margin
+    }
+
+    /// The values of a 3x3 window around pixel (2y, 2x).
+    fn overlapping_window(&self, (n, c): (usize, usize), (y, x): (usize, usize)) -> Vec<f64> {
+        let rows = (2 * y).saturating_sub(1)..(2 * y + 2).min(self.h);
+        let columns = (2 * x).saturating_sub(1)..(2 * x + 2).min(self.w);
+        rows.flat_map(|row| columns.clone().map(move |column| (row, column)))
+            .map(|(row, column)| self.data[self.at(n, c, row, column)])
+            .collect()
+    }
+
+    /// 3x3 max pooling of stride 2.
+    fn overlapping_pool(&self) -> Maps {
+        let mut out = Maps::zeros(self.n, self.c, self.h.div_ceil(2), self.w.div_ceil(2));
+        for i in 0..out.data.len() {
+            let (plane, y, x) = (i / (out.h * out.w), i / out.w % out.h, i % out.w);
+            let window = self.overlapping_window((plane / self.c, plane % self.c), (y, x));
+            out.data[i] = window.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        }
+        out
+    }
+
+    fn leaky_relu(mut self, slope: f64) -> Maps {
+        self.data.iter_mut().for_each(|v| *v = v.max(*v * slope));
+        self
+    }
+
+    /// The mean of each plane.
+    fn means(&self) -> Vec<f64> {
+        let area = self.h * self.w;
+        self.data.chunks_exact(area).map(|plane| plane.iter().sum::<f64>() / area as f64).collect()
     }
 
     fn relu(mut self) -> Maps {
@@ -135,9 +186,9 @@ pub(crate) fn embed(
 ) -> (Vec<f64>, f64) {
     let mut layer = 0;
     let mut margin = f64::INFINITY;
-    let mut apply = |input: &Maps, stride: usize| {
+    let mut apply = |input: &Maps, kernel: usize, stride: usize| {
         let [weight, gamma, beta] = &params[3 * layer..3 * layer + 3] else { unreachable!() };
-        let out = input.conv(weight, gamma.len(), stride);
+        let out = input.conv(weight, gamma.len(), kernel, stride);
         let out = out.norm(mode, gamma, beta, &buffers[2 * layer], &buffers[2 * layer + 1]);
         layer += 1;
         out
@@ -145,14 +196,14 @@ pub(crate) fn embed(
     let mut maps = Maps { n, c: 3, h, w, data: images.to_vec() };
     match architecture {
         Architecture::ResNet { blocks_per_stage } => {
-            maps = apply(&maps, 1);
+            maps = apply(&maps, 3, 1);
             margin = margin.min(maps.relu_margin());
             maps = maps.relu();
             for stage in 0..3 {
                 for block in 0..blocks_per_stage {
                     let stride = if stage > 0 && block == 0 { 2 } else { 1 };
-                    let inside = apply(&maps, stride);
-                    let out = apply(&inside.clone().relu(), 1).add_shortcut(&maps, stride);
+                    let inside = apply(&maps, 3, stride);
+                    let out = apply(&inside.clone().relu(), 3, 1).add_shortcut(&maps, stride);
                     margin = margin.min(inside.relu_margin()).min(out.relu_margin());
                     maps = out.relu();
                 }
@@ -161,11 +212,45 @@ pub(crate) fn embed(
         }
         Architecture::Conv4 { .. } => {
             for _ in 0..4 {
-                maps = apply(&maps, 1);
-                margin = margin.min(maps.relu_margin()).min(maps.pool_margin());
-                maps = maps.relu().pool(2, f64::max, 1.0);
+                maps = apply(&maps, 3, 1);
+                margin = margin.min(maps.relu_margin());
+                maps = maps.relu();
+                margin = margin.min(maps.pool_margin());
+                maps = maps.pool(2, f64::max, 1.0);
             }
             (maps.data, margin)
+        }
+        Architecture::ResNet12 { channels } => {
+            for _ in channels {
+                let first = apply(&maps, 3, 1);
+                let second = apply(&first.clone().leaky_relu(0.1), 3, 1);
+                let third = apply(&second.clone().leaky_relu(0.1), 3, 1);
+                let out = third.add_shortcut(&apply(&maps, 1, 1), 1);
+                for values in [&first, &second, &out] {
+                    margin = margin.min(values.relu_margin());
+                }
+                let out = out.leaky_relu(0.1);
+                margin = margin.min(out.pool_margin());
+                maps = out.pool(2, f64::max, 1.0);
+            }
+            (maps.means(), margin)
+        }
+        Architecture::ResNet18 { .. } => {
+            maps = apply(&maps, 7, 2);
+            margin = margin.min(maps.relu_margin());
+            maps = maps.relu();
+            margin = margin.min(maps.overlapping_margin());
+            maps = maps.overlapping_pool();
+            for (stage, block) in (0..8).map(|i| (i / 2, i % 2)) {
+                let stride = if stage > 0 && block == 0 { 2 } else { 1 };
+                let inside = apply(&maps, 3, stride);
+                let out = apply(&inside.clone().relu(), 3, 1);
+                let shortcut = if stride == 1 { maps } else { apply(&maps, 1, stride) };
+                let out = out.add_shortcut(&shortcut, 1);
+                margin = margin.min(inside.relu_margin()).min(out.relu_margin());
+                maps = out.relu();
+            }
+            (maps.means(), margin)
         }
     }
 }

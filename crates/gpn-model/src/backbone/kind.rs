@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BackboneConfig, Conv4Config, MlpConfig, ResNet12Config, ResNetConfig};
+use super::{BackboneConfig, Conv4Config, MlpConfig, ResNet12Config, ResNet18Config, ResNetConfig};
 use crate::error::{ModelError, Result};
 use crate::nearest_name;
 
@@ -22,6 +22,8 @@ pub enum BackboneKind {
     Conv4,
     /// Four wide residual blocks.
     ResNet12,
+    /// Eight basic blocks, for photos of 224 pixels and smaller ones.
+    ResNet18,
     /// Linear layers over given embeddings.
     Mlp,
     /// Given embeddings as they are.
@@ -30,8 +32,15 @@ pub enum BackboneKind {
 
 impl BackboneKind {
     /// Every kind.
-    pub const ALL: [Self; 6] =
-        [Self::ResNet08, Self::ResNet20, Self::Conv4, Self::ResNet12, Self::Mlp, Self::Identity];
+    pub const ALL: [Self; 7] = [
+        Self::ResNet08,
+        Self::ResNet20,
+        Self::Conv4,
+        Self::ResNet12,
+        Self::ResNet18,
+        Self::Mlp,
+        Self::Identity,
+    ];
 
     /// The name.
     pub const fn name(self) -> &'static str {
@@ -40,6 +49,7 @@ impl BackboneKind {
             Self::ResNet20 => "resnet20",
             Self::Conv4 => "conv4",
             Self::ResNet12 => "resnet12",
+            Self::ResNet18 => "resnet18",
             Self::Mlp => "mlp",
             Self::Identity => "identity",
         }
@@ -52,6 +62,7 @@ impl BackboneKind {
             Self::ResNet20 => BackboneConfig::ResNet(ResNetConfig { blocks_per_stage: 3 }),
             Self::Conv4 => BackboneConfig::Conv4(Conv4Config::default()),
             Self::ResNet12 => BackboneConfig::ResNet12(ResNet12Config::default()),
+            Self::ResNet18 => BackboneConfig::ResNet18(ResNet18Config::default()),
             Self::Mlp => BackboneConfig::Mlp(MlpConfig::default()),
             Self::Identity => BackboneConfig::Identity,
         }

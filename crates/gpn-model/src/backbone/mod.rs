@@ -8,6 +8,7 @@ mod kind;
 mod mlp;
 mod resnet;
 mod resnet12;
+mod resnet18;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,7 @@ pub use resnet::ResNetConfig;
 #[cfg(feature = "burn")]
 pub(crate) use resnet::{LAST, POOL};
 pub use resnet12::ResNet12Config;
+pub use resnet18::ResNet18Config;
 
 use crate::error::{ModelError, Result};
 
@@ -70,6 +72,8 @@ pub enum BackboneConfig {
     Conv4(Conv4Config),
     /// Wide residual network.
     ResNet12(ResNet12Config),
+    /// Residual network for photos.
+    ResNet18(ResNet18Config),
     /// Linear layers over given embeddings.
     Mlp(MlpConfig),
     /// Given embeddings as they are; nothing is learned.
@@ -89,6 +93,7 @@ impl BackboneConfig {
             Self::ResNet(config) => format!("resnet{:02}", 6 * config.blocks_per_stage + 2),
             Self::Conv4(_) => "conv4".into(),
             Self::ResNet12(_) => "resnet12".into(),
+            Self::ResNet18(_) => "resnet18".into(),
             Self::Mlp(_) => "mlp".into(),
             Self::Identity => "identity".into(),
         }
@@ -110,6 +115,11 @@ impl BackboneConfig {
             (Self::ResNet12(config), InputShape::Image { height, width }) => {
                 config.channels.iter().try_for_each(|&c| positive("each of the channels of ResNet-12", c))?;
                 self.check_size(height, width, ResNet12Config::LEAST_SIZE)?;
+                Ok(config.embedding_len())
+            }
+            (Self::ResNet18(config), InputShape::Image { height, width }) => {
+                config.channels.iter().try_for_each(|&c| positive("each of the channels of ResNet-18", c))?;
+                self.check_size(height, width, ResNet18Config::LEAST_SIZE)?;
                 Ok(config.embedding_len())
             }
             (Self::Mlp(config), InputShape::Embedding { len }) => {
@@ -163,6 +173,7 @@ mod tests {
         assert_eq!([32, 64, 84, 112].map(|size| len(BackboneKind::ResNet08, size)), [64, 256, 256, 576]);
         assert_eq!([32, 64, 84].map(|size| len(BackboneKind::Conv4, size)), [256, 1024, 1600]);
         assert_eq!(len(BackboneKind::ResNet12, 84), 640);
+        assert_eq!([32, 224].map(|size| len(BackboneKind::ResNet18, size)), [512, 512]);
         assert_eq!(len(BackboneKind::Identity, 8), 192, "the pixels themselves");
     }
 

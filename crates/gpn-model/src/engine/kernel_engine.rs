@@ -1,4 +1,4 @@
-//! The CPU kernels as an engine: ResNet-08, ResNet-20 and Conv4.
+//! The CPU kernels as an engine: every backbone for images.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use gpn_kernels::{Architecture, Network, PackedWeights};
 
 use super::Engine;
 use crate::backbone::{BackboneConfig, InputShape, Mode};
-use crate::error::Result;
+use crate::error::{ModelError, Result};
 use crate::tensors::{TensorInfo, TensorList};
 
 pub(super) struct KernelEngine {
@@ -16,20 +16,25 @@ pub(super) struct KernelEngine {
 }
 
 impl KernelEngine {
-    /// The engine, or nothing where the kernels do not cover the backbone.
-    pub(super) fn new(config: &BackboneConfig, input: InputShape) -> Result<Option<Self>> {
+    /// The engine of a backbone for images.
+    pub(super) fn new(config: &BackboneConfig, input: InputShape) -> Result<Self> {
         let architecture = match config {
             BackboneConfig::ResNet(config) => {
                 Architecture::ResNet { blocks_per_stage: config.blocks_per_stage }
             }
             BackboneConfig::Conv4(config) => Architecture::Conv4 { width: config.width },
-            BackboneConfig::ResNet12(_) | BackboneConfig::Mlp(_) | BackboneConfig::Identity => {
-                return Ok(None);
+            BackboneConfig::ResNet12(config) => Architecture::ResNet12 { channels: config.channels },
+            BackboneConfig::ResNet18(config) => Architecture::ResNet18 { channels: config.channels },
+            BackboneConfig::Mlp(_) | BackboneConfig::Identity => {
+                return Err(ModelError::WrongInput {
+                    backbone: config.name(),
+                    takes: "embeddings",
+                    given: "images".into(),
+                });
             }
         };
         let [_, height, width] = input.dims();
-        let network = Network::new(architecture, height, width)?;
-        Ok(Some(Self { network, packed: OnceLock::new() }))
+        Ok(Self { network: Network::new(architecture, height, width)?, packed: OnceLock::new() })
     }
 }
 

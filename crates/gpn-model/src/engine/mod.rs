@@ -19,10 +19,10 @@ use crate::tensors::{TensorInfo, TensorList};
 /// Which engine computes a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EngineChoice {
-    /// The CPU kernels where they cover the backbone and the device is the processor, otherwise burn. The default.
+    /// The CPU kernels where the device is the processor, otherwise burn. The default.
     #[default]
     Auto,
-    /// The CPU kernels; an error where they do not cover the backbone.
+    /// The CPU kernels; an error on any other device.
     Kernels,
     /// burn's modules, on any device; cargo feature `burn`.
     #[cfg(feature = "burn")]
@@ -94,29 +94,24 @@ pub(crate) fn build(
     device: &Device,
     choice: EngineChoice,
 ) -> Result<Box<dyn Engine>> {
-    if device.kind() == DeviceKind::Cpu
-        && choice.allows_kernels()
-        && let Some(engine) = on_processor(config, input)?
-    {
-        return Ok(engine);
-    }
-    if choice == EngineChoice::Kernels {
-        return Err(ModelError::NoKernels { backbone: config.name(), device: device.kind().name() });
+    if device.kind() == DeviceKind::Cpu && choice.allows_kernels() {
+        return on_processor(config, input);
     }
     #[cfg(feature = "burn")]
-    return Ok(burn::build(config, input, device));
-    #[cfg(not(feature = "burn"))]
-    Err(ModelError::BackboneNotBuilt { backbone: config.name() })
+    if choice != EngineChoice::Kernels {
+        return Ok(burn::build(config, input, device));
+    }
+    Err(ModelError::NoKernels { backbone: config.name(), device: device.kind().name() })
 }
 
-/// The engine without burn, or nothing where there is none for the backbone.
-fn on_processor(config: &BackboneConfig, input: InputShape) -> Result<Option<Box<dyn Engine>>> {
+/// The engine without burn.
+fn on_processor(config: &BackboneConfig, input: InputShape) -> Result<Box<dyn Engine>> {
     Ok(match config {
-        BackboneConfig::ResNet(_) | BackboneConfig::Conv4(_) => {
-            KernelEngine::new(config, input)?.map(|engine| Box::new(engine) as Box<dyn Engine>)
-        }
-        BackboneConfig::Mlp(config) => Some(Box::new(MlpEngine::new(input.len(), &config.layers))),
-        BackboneConfig::Identity => Some(Box::new(IdentityEngine)),
-        BackboneConfig::ResNet12(_) => None,
+        BackboneConfig::Mlp(config) => Box::new(MlpEngine::new(input.len(), &config.layers)),
+        BackboneConfig::Identity => Box::new(IdentityEngine),
+        BackboneConfig::ResNet(_)
+        | BackboneConfig::Conv4(_)
+        | BackboneConfig::ResNet12(_)
+        | BackboneConfig::ResNet18(_) => Box::new(KernelEngine::new(config, input)?),
     })
 }

@@ -76,4 +76,8 @@ impl Method for GraphNetwork {
     fn updates(&mut self) -> Vec<Update<'_>> {
         self.gnn.updates()
     }
+
+    fn averaged(&mut self) -> Vec<&mut [f32]> {
+        self.gnn.averaged()
+    }
 }

@@ -126,6 +126,12 @@ pub trait Method: Send + Sync {
     fn updates(&mut self) -> Vec<Update<'_>> {
         Vec::new()
     }
+
+    /// All that is averaged over the tasks of a step, where it has several: gradients, and whatever else learning from a task
+    /// changes, such as running statistics.
+    fn averaged(&mut self) -> Vec<&mut [f32]> {
+        self.updates().into_iter().map(|update| update.gradient).collect()
+    }
 }
 
 /// Prototypes that a method has worked on.

@@ -28,6 +28,36 @@ pub(super) const KIND: MethodKind = MethodKind {
     },
 };
 
+/// The posterior of each answer. Classes of known place go together; beside texts, and for "other", each goes alone.
+fn posteriors(model: &PriorModel, task: &TestTask<'_>) -> Result<Vec<Posterior>> {
+    let mut rest = &task.support[..];
+    let mut samples: Vec<&[f32]> = Vec::with_capacity(task.shots.len());
+    for &shot in &task.shots {
+        let (own, others) = rest.split_at(shot * task.dim);
+        samples.push(own);
+        rest = others;
+    }
+    let has_text = task.texts.iter().any(Option::is_some);
+    let joint = match task.known {
+        Some(known) if !has_text => model.prior().of_all(known, &task.classes),
+        _ => None,
+    };
+    let mut posteriors: Vec<Posterior> = Vec::with_capacity(samples.len());
+    if let Some(joint) = joint {
+        let own = &samples[..task.classes.len()];
+        let own: Vec<Vec<f32>> =
+            own.iter().map(|samples| model.metric().apply(samples)).collect::<Result<_>>()?;
+        let own: Vec<&[f32]> = own.iter().map(Vec::as_slice).collect();
+        posteriors = model.prior().posteriors(&joint, &own)?;
+    }
+    for (answer, own) in samples.iter().enumerate().skip(posteriors.len()) {
+        let place = task.known.zip(task.classes.get(answer).copied());
+        let text = task.texts.get(answer).and_then(Option::as_deref);
+        posteriors.push(model.posterior(&model.prior_of(place, text)?, own)?);
+    }
+    Ok(posteriors)
+}
+
 struct Prior {
     dim: usize,
     /// Training classes.
@@ -77,16 +107,7 @@ impl Method for Prior {
 
     fn distances(&self, task: &TestTask<'_>) -> Result<Vec<f32>> {
         let model = self.fitted.as_ref().ok_or(ModelError::NotFitted { method: KIND.name })?;
-        let mut rest = &task.support[..];
-        let mut posteriors: Vec<Posterior> = Vec::with_capacity(task.shots.len());
-        for (answer, &shot) in task.shots.iter().enumerate() {
-            let (own, others) = rest.split_at(shot * task.dim);
-            rest = others;
-            let class = task.classes.get(answer).copied();
-            let place = task.known.zip(class);
-            let text = task.texts.get(answer).and_then(Option::as_deref);
-            posteriors.push(model.posterior(&model.prior_of(place, text)?, own)?);
-        }
+        let posteriors = posteriors(model, task)?;
         let queries = model.metric().apply(&task.queries)?;
         let of_query = |query: &[f32]| -> Vec<f32> {
             let temperature = model.temperature();

@@ -8,6 +8,7 @@ use super::field::KnownClasses;
 use super::fit::GraphPrior;
 use super::hiding::hide;
 use super::model::{PriorModel, TrainingSamples};
+use super::posterior::Posterior;
 use crate::error::Result;
 
 /// Tasks that decide.
@@ -133,15 +134,25 @@ impl<'a> Tasks<'a> {
             let place = self.used[class as usize].binary_search(&row).unwrap();
             &embedded[class as usize][place * dim..][..dim]
         };
-        let mut posteriors = vec![Vec::new(); priors.len()];
-        for class in &task.classes {
-            let prior = model.prior_of(Some((&known, class.class)), None)?;
-            let support: Vec<f32> =
-                class.support.iter().flat_map(|&at| row(class.class, at)).copied().collect();
-            for (prior_at_scale, posteriors) in priors.iter().zip(&mut posteriors) {
-                posteriors.push(prior_at_scale.posterior(&prior, &support)?);
-            }
-        }
+        let support_of = |class: &TaskClass| -> Vec<f32> {
+            class.support.iter().flat_map(|&at| row(class.class, at)).copied().collect()
+        };
+        let support: Vec<Vec<f32>> = task.classes.iter().map(support_of).collect();
+        let support: Vec<&[f32]> = support.iter().map(Vec::as_slice).collect();
+        let classes: Vec<Node> = task.classes.iter().map(|class| class.class).collect();
+        // As test tasks are answered: the classes of a task go together where they can.
+        let joint = model.prior().of_all(&known, &classes);
+        let posteriors: Result<Vec<Vec<Posterior>>> = if let Some(joint) = joint {
+            priors.iter().map(|prior| prior.posteriors(&joint, &support)).collect()
+        } else {
+            let alone = |prior: &GraphPrior| {
+                let of =
+                    |(&class, samples): (&Node, &&[f32])| prior.posterior(&prior.of(&known, class), samples);
+                classes.iter().zip(&support).map(of).collect::<Result<_>>()
+            };
+            priors.iter().map(alone).collect()
+        };
+        let posteriors = posteriors?;
         let mut answered = vec![Vec::new(); priors.len()];
         for (answer, class) in task.classes.iter().enumerate() {
             for query in class.queries.iter().map(|&at| row(class.class, at)) {

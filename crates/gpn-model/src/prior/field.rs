@@ -6,7 +6,7 @@
 //! computes on a tree, solved directly, so that it is exact on graphs with several parents, too.
 
 use gpn_taxonomy::{Node, Taxonomy};
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::statistics::ClassStatistics;
 
@@ -14,6 +14,8 @@ use super::statistics::ClassStatistics;
 pub(super) const TIE: f64 = 0.05;
 /// Classes without samples that are solved for together, the nearest ones. What is further away changes little.
 pub(super) const REACH: usize = 64;
+/// The same where several classes are solved for at once.
+const REACH_TOGETHER: usize = 128;
 /// Sums over more neighbours than these are kept.
 const MANY: usize = 64;
 
@@ -80,30 +82,55 @@ impl<'a> KnownClasses<'a> {
 
     /// Solves for the mean of `class`, whose own samples, if there are any, are left out.
     pub(super) fn around(&self, class: Node) -> Around {
-        let (nodes, edges) = self.reach(class);
-        let n = nodes.len();
-        let mut precision = DMatrix::<f64>::zeros(n, n);
+        let (nodes, edges) = self.reach(&[class], REACH);
+        let factor = self.factor(&nodes, &edges, class);
+        self.solved(&factor, &nodes, 0).0
+    }
+
+    /// Solves for the means of several classes at once, and for how they vary together, `[classes, classes]`. `None` where one
+    /// of them is known or given twice, or where there are too many.
+    pub(super) fn around_all(&self, classes: &[Node]) -> Option<(Vec<Around>, DMatrix<f64>)> {
+        let is_new = |at: usize| !self.is_known(classes[at]) && !classes[..at].contains(&classes[at]);
+        if 2 * classes.len() > REACH_TOGETHER || !(0..classes.len()).all(is_new) {
+            return None;
+        }
+        let (nodes, edges) = self.reach(classes, REACH_TOGETHER);
+        let factor = self.factor(&nodes, &edges, *classes.first()?);
+        let solved: Vec<_> = (0..classes.len()).map(|at| self.solved(&factor, &nodes, at)).collect();
+        // Both halves come from the same numbers: the matrix is symmetric to the last bit.
+        let covariance = DMatrix::from_fn(classes.len(), classes.len(), |i, j| solved[i.min(j)].1[i.max(j)]);
+        Some((solved.into_iter().map(|(around, _)| around).collect(), covariance))
+    }
+
+    /// The precision of classes without samples, as a triangular factor; `class`, if it is known, counts as not known.
+    fn factor(&self, nodes: &Reached, edges: &[(usize, usize)], class: Node) -> Cholesky<f64, Dyn> {
+        let mut precision = DMatrix::<f64>::zeros(nodes.len(), nodes.len());
         for (i, &(node, _)) in nodes.iter().enumerate() {
             precision[(i, i)] = TIE + f64::from(self.known_neighbours_but(node, class));
         }
-        for (i, j) in edges {
+        for &(i, j) in edges {
             precision[(i, i)] += 1.0;
             precision[(j, j)] += 1.0;
             precision[(i, j)] = -1.0;
             precision[(j, i)] = -1.0;
         }
-        let mut unit = DVector::<f64>::zeros(n);
-        unit[0] = 1.0;
         let Some(factor) = precision.cholesky() else {
             unreachable!("invariant: each diagonal value exceeds the sum of its row by the tie")
         };
+        factor
+    }
+
+    /// What surrounds the class at a place of `nodes`, and its covariance with each of them.
+    fn solved(&self, factor: &Cholesky<f64, Dyn>, nodes: &Reached, at: usize) -> (Around, DVector<f64>) {
+        let (class, mut unit) = (nodes[at].0, DVector::<f64>::zeros(nodes.len()));
+        unit[at] = 1.0;
         let gains = factor.solve(&unit);
-        let variance = gains[0];
-        let nodes = nodes.into_iter().zip(gains.iter().copied());
-        let nodes: Vec<_> =
-            nodes.map(|((node, direction), gain)| LocalClass { node, direction, gain }).collect();
-        let is_related = nodes.iter().any(|local| self.known_neighbours_but(local.node, class) > 0);
-        Around { class, nodes, variance, is_related }
+        let local = |(&(node, direction), &gain)| LocalClass { node, direction, gain };
+        let nodes: Vec<_> = nodes.iter().zip(gains.iter()).map(local).collect();
+        // Classes that only others are connected with have no gain.
+        let is_related =
+            nodes.iter().any(|local| local.gain > 0.0 && self.known_neighbours_but(local.node, class) > 0);
+        (Around { class, nodes, variance: gains[at], is_related }, gains)
     }
 
     /// The expected deviation of the class from the grand mean, `[dim]`.
@@ -172,10 +199,10 @@ impl<'a> KnownClasses<'a> {
         sum
     }
 
-    /// The class and the nearest ones without samples that can be reached through such, and the edges among them.
-    #[expect(clippy::type_complexity)]
-    fn reach(&self, class: Node) -> (Vec<(Node, Option<Direction>)>, Vec<(usize, usize)>) {
-        let mut nodes: Vec<(Node, Option<Direction>)> = vec![(class, None)];
+    /// The classes and the nearest ones without samples that can be reached through such, `room` in all, and the edges among
+    /// them. The classes themselves come first.
+    fn reach(&self, classes: &[Node], room: usize) -> (Reached, Vec<(usize, usize)>) {
+        let mut nodes: Reached = classes.iter().map(|&class| (class, None)).collect();
         let mut edges = Vec::new();
         let mut at = 0;
         while at < nodes.len() {
@@ -183,11 +210,11 @@ impl<'a> KnownClasses<'a> {
             let (up, down) = (self.graph.parents(node), self.graph.children(node));
             let steps =
                 up.iter().map(|n| (n, Direction::Above)).chain(down.iter().map(|n| (n, Direction::Below)));
-            let unknown = steps.filter(|&(&near, _)| near == class || !self.is_known(near));
+            let unknown = steps.filter(|&(&near, _)| classes.contains(&near) || !self.is_known(near));
             // Of a class with thousands of children some are enough; each of the others finds it from its own side.
             for (&near, step) in unknown.take(REACH) {
                 let place = nodes.iter().position(|&(node, _)| node == near).or_else(|| {
-                    let is_room = nodes.len() < REACH;
+                    let is_room = nodes.len() < room;
                     is_room.then(|| {
                         nodes.push((near, Some(onward(direction, step))));
                         nodes.len() - 1
@@ -214,6 +241,9 @@ fn onward(way: Option<Direction>, step: Direction) -> Direction {
         Some(_) => Direction::Beside,
     }
 }
+
+/// Classes without samples, and the way to each from the class that was asked for.
+type Reached = Vec<(Node, Option<Direction>)>;
 
 /// What surrounds one class.
 pub(super) struct Around {

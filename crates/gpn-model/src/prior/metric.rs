@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StateTensor;
 use super::check::{finite, rows_of};
-use super::scatter::Scatter;
-use super::whitening::whitening;
+use super::metric_family::MetricFamily;
 use crate::error::{ModelError, Result};
 use crate::matmul::x_wt;
 use gpn_kernels::linear::Product;
@@ -15,7 +14,10 @@ use gpn_kernels::linear::Product;
 /// The steps are taken in the order of the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a step that is taken or not")]
 pub struct MetricConfig {
+    /// Take each value to the power 3/4, its sign kept: values that stand out count less. Default: false.
+    pub compress: bool,
     /// Subtract the mean of the training classes. Default: false.
     pub centre: bool,
     /// Scale each embedding to length 1. Default: false.
@@ -29,7 +31,8 @@ pub struct MetricConfig {
 
 impl MetricConfig {
     /// Embeddings as they are.
-    pub const RAW: Self = Self { centre: false, unit: false, whiten: None, unit_at_last: false };
+    pub const RAW: Self =
+        Self { compress: false, centre: false, unit: false, whiten: None, unit_at_last: false };
     /// Without the mean of the training classes.
     pub const CENTRED: Self = Self { centre: true, ..Self::RAW };
     /// Centred, then of length 1.
@@ -50,7 +53,14 @@ impl MetricConfig {
         Self { unit_at_last: true, ..Self::unit_whitened(shrinkage) }
     }
 
-    fn check(&self) -> Result<()> {
+    /// The same on compressed values.
+    #[must_use]
+    pub const fn compressed(mut self) -> Self {
+        self.compress = true;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
         match self.whiten {
             Some(share) if !(0.0..=1.0).contains(&share) => Err(ModelError::OutOfRange {
                 what: "shrinkage of the whitening",
@@ -103,18 +113,25 @@ impl Metric {
         if dim == 0 {
             return Err(ModelError::Zero { what: "length of embeddings" });
         }
-        let mut metric = Self { config, dim, centre: Vec::new(), whiten: Vec::new() };
-        if config.centre {
-            metric.centre = mean_of_means(dim, classes.clone())?;
-        }
         if let Some(shrinkage) = config.whiten {
-            let mut scatter = Scatter::new(dim);
-            for rows in classes {
-                scatter.add_class(&metric.before_whitening(rows)?);
-            }
-            metric.whiten = whitening(&scatter.finish()?, shrinkage)?;
+            let whitened = MetricFamily::fit(config, dim, classes)?.whitened(shrinkage)?;
+            return Ok(Self { config, ..whitened });
         }
-        Ok(metric)
+        let centre = if config.centre { mean_of_means(dim, classes, config.compress)? } else { Vec::new() };
+        Ok(Self { config, dim, centre, whiten: Vec::new() })
+    }
+
+    /// The same, then whitened by a map `[dim, dim]`.
+    pub(super) fn with_whitening(mut self, config: MetricConfig, whiten: Vec<f32>) -> Self {
+        (self.config, self.whiten) = (config, whiten);
+        self
+    }
+
+    /// The same metric, its results scaled to length 1 at last.
+    #[must_use]
+    pub fn with_unit_at_last(mut self) -> Self {
+        self.config.unit_at_last = true;
+        self
     }
 
     /// Which metric this is.
@@ -152,6 +169,11 @@ impl Metric {
         }
         if self.config.unit {
             through_unit_length(&self.centred(rows), &mut grad, self.dim);
+        }
+        if self.config.compress {
+            // The slope at zero is infinite; there is no use in following it.
+            let slope = |x: f32| 0.75 / x.abs().max(1e-12).sqrt().sqrt();
+            grad.iter_mut().zip(rows).for_each(|(g, &x)| *g *= slope(x));
         }
         Ok(grad)
     }
@@ -214,6 +236,11 @@ impl Metric {
 
     fn centred(&self, rows: &[f32]) -> Vec<f32> {
         let mut rows = rows.to_vec();
+        if self.config.compress {
+            for x in &mut rows {
+                *x = compressed(*x);
+            }
+        }
         if !self.centre.is_empty() {
             for row in rows.chunks_exact_mut(self.dim) {
                 row.iter_mut().zip(&self.centre).for_each(|(x, c)| *x -= c);
@@ -221,6 +248,12 @@ impl Metric {
         }
         rows
     }
+}
+
+/// A value to the power 3/4, its sign kept. Roots are rounded alike on every processor.
+fn compressed(x: f32) -> f32 {
+    let root = x.abs().sqrt();
+    (root * root.sqrt()).copysign(x)
 }
 
 /// Length of a vector, at least a number above zero: the zero vector stays where it is.
@@ -250,7 +283,11 @@ fn through_unit_length(rows: &[f32], grad: &mut [f32], dim: usize) {
 }
 
 /// The mean of the class means; classes without samples do not count.
-fn mean_of_means<'a>(dim: usize, classes: impl Iterator<Item = &'a [f32]>) -> Result<Vec<f32>> {
+fn mean_of_means<'a>(
+    dim: usize,
+    classes: impl Iterator<Item = &'a [f32]>,
+    compress: bool,
+) -> Result<Vec<f32>> {
     let (mut total, mut mean, mut count) = (vec![0.0; dim], vec![0.0; dim], 0_usize);
     for rows in classes {
         let n = rows_of("embeddings of a class", rows, dim)?;
@@ -260,7 +297,8 @@ fn mean_of_means<'a>(dim: usize, classes: impl Iterator<Item = &'a [f32]>) -> Re
         finite("embeddings of a class", rows)?;
         mean.fill(0.0);
         for row in rows.chunks_exact(dim) {
-            mean.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
+            let value = |x: f32| f64::from(if compress { compressed(x) } else { x });
+            mean.iter_mut().zip(row).for_each(|(sum, &x)| *sum += value(x));
         }
         total.iter_mut().zip(&mean).for_each(|(total, sum)| *total += sum / n as f64);
         count += 1;
@@ -273,6 +311,7 @@ fn mean_of_means<'a>(dim: usize, classes: impl Iterator<Item = &'a [f32]>) -> Re
 
 #[cfg(test)]
 mod tests {
+    use super::super::scatter::Scatter;
     use super::*;
     use crate::prior::sample::noise;
 
@@ -330,7 +369,9 @@ mod tests {
 
     #[test]
     fn a_metric_comes_back_from_its_tensors() {
-        for config in [MetricConfig::RAW, MetricConfig::UNIT, MetricConfig::whitened_cosine(0.5)] {
+        let compressed = MetricConfig::UNIT.compressed();
+        for config in [MetricConfig::RAW, MetricConfig::UNIT, compressed, MetricConfig::whitened_cosine(0.5)]
+        {
             let (metric, classes) = fitted(config, 5);
             let tensors = metric.to_tensors();
             let find =
@@ -344,7 +385,8 @@ mod tests {
 
     #[test]
     fn gradients_are_those_of_finite_differences() {
-        let whitened = [MetricConfig::unit_whitened(0.3), MetricConfig::whitened_cosine(0.3)];
+        let cosine = MetricConfig::whitened_cosine(0.3);
+        let whitened = [MetricConfig::unit_whitened(0.3), cosine, cosine.compressed()];
         for config in [MetricConfig::CENTRED, MetricConfig::UNIT].into_iter().chain(whitened) {
             let (metric, classes) = fitted(config, 5);
             let rows = &classes[2][..10];
@@ -363,6 +405,18 @@ mod tests {
                 let expected = (moved(0.01) - moved(-0.01)) / 0.02;
                 assert!((f64::from(got[i]) - expected).abs() < 2e-3, "{config:?} {i}: {} {expected}", got[i]);
             }
+        }
+    }
+
+    #[test]
+    fn compressed_values_are_centred_where_they_are() {
+        assert!((compressed(16.0) - 8.0).abs() < 1e-6 && (compressed(-81.0) + 27.0).abs() < 1e-5);
+        assert!(compressed(0.0).abs() < 1e-9);
+        let rows = [16.0, -81.0, 0.0, 1.0];
+        let metric = Metric::fit(MetricConfig::CENTRED.compressed(), 2, std::iter::once(&rows[..])).unwrap();
+        let after = metric.apply(&rows).unwrap();
+        for (got, expected) in after.iter().zip([4.0, -14.0, -4.0, 14.0]) {
+            assert!((got - expected).abs() < 1e-4, "{after:?}");
         }
     }
 

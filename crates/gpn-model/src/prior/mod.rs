@@ -10,7 +10,8 @@
 //! 4. [`KnownClasses`] holds the classes that have samples now; [`GraphPrior::of`] gives the prior of any class of the graph,
 //!    [`GraphPrior::of_unknown_place`] that of a class without a place, [`TextPrior::of`] that of a class with a text; two of
 //!    them make one by [`ClassPrior::join`].
-//! 5. [`GraphPrior::posterior`] joins a prior and samples. Queries, in the space of the metric, go to the nearest prototype.
+//! 5. [`GraphPrior::posterior`] joins a prior and samples; [`GraphPrior::posteriors`] those of classes that vary together.
+//!    Queries, in the space of the metric, go to the nearest prototype.
 //!
 //! A catalogue, whose classes have few samples or many, is fitted further: a [`Decision`] joins the posteriors of classes with few
 //! samples and [`Borders`] between those with many.
@@ -27,28 +28,33 @@ mod hiding;
 mod join;
 mod limited_memory_bfgs;
 mod metric;
+mod metric_family;
 mod model;
 mod pooling;
 mod posterior;
 #[cfg(test)]
 mod sample;
 mod scatter;
+mod scorer;
 mod state;
 mod statistics;
 mod text;
+mod together;
 mod whitening;
 
 pub use borders::Borders;
-pub use decision::{
-    ClassRule, Decision, Rule, Scorer, UnknownScore, best_scale, probabilities, unknown_score,
-};
+pub use decision::{Decision, UnknownScore, best_scale, log_loss, probabilities, unknown_score};
 pub use field::{Direction, KnownClasses};
 pub use fit::{FitConfig, GraphPrior};
+pub use gpn_kernels::linear::{softmax, sum_of_exponentials};
 pub use hiding::hide_classes;
 pub use join::join_shares;
 pub use metric::{Metric, MetricConfig};
+pub use metric_family::MetricFamily;
 pub use model::{MetricName, PriorConfig, PriorModel, TrainingSamples};
 pub use posterior::{ClassPrior, Posterior, Share, Source};
+pub use scorer::{ClassRule, Rule, Scorer};
 pub use state::StateTensor;
 pub use statistics::{ClassStatistics, StatisticsBuilder};
 pub use text::{TextConfig, TextPrior, TextRows};
+pub use together::JointPrior;

@@ -4,11 +4,13 @@ use gpn_taxonomy::{Node, Taxonomy};
 use serde::{Deserialize, Serialize};
 
 use super::choose::{Judged, Tasks};
-use super::decision::{Decision, Rule};
+use super::decision::Decision;
 use super::field::KnownClasses;
 use super::fit::{FitConfig, GraphPrior};
+use super::join::join_shares;
 use super::metric::{Metric, MetricConfig};
-use super::posterior::{ClassPrior, Posterior};
+use super::posterior::{ClassPrior, Posterior, Share, Source};
+use super::scorer::Rule;
 use super::state::StateTensor;
 use super::statistics::{ClassStatistics, StatisticsBuilder};
 use super::text::{TextConfig, TextPrior, TextRows};
@@ -91,7 +93,7 @@ pub struct TrainingSamples<'a> {
     pub rows: &'a [Vec<f32>],
     /// Embeddings of samples that the network was not trained on, `[n, dim]` for each class; may be empty.
     pub held_out: &'a [Vec<f32>],
-    /// The graph of the training classes: node `i` is class `i`.
+    /// The class graph: node `i` is class `i`; classes without samples may follow, and connect those that have some.
     pub graph: &'a Taxonomy,
     /// Embeddings of the classes' texts, where there are any.
     pub texts: Option<&'a TextRows>,
@@ -239,6 +241,47 @@ impl PriorModel {
         })
     }
 
+    /// Takes texts: row `i` is that of node `i` of the class graph. How far they are to be believed is fitted to the classes of
+    /// `known`.
+    pub fn take_texts(&mut self, texts: TextRows, known: &ClassStatistics, fit: FitConfig) -> Result<()> {
+        let prior = TextPrior::fit(&texts, known, TextConfig::default(), fit)?;
+        self.text = Some((prior, texts));
+        Ok(())
+    }
+
+    /// The prior of a class of the graph: by its place where it has one, and by its own text where texts were given, joined where it
+    /// has both. Own samples of the class are left out.
+    pub fn prior_of_class(
+        &self,
+        known: &KnownClasses<'_>,
+        class: Node,
+        is_placed: bool,
+    ) -> Result<ClassPrior> {
+        let by_text = self.text.as_ref().and_then(|(prior, rows)| prior.of_class(rows, known, class));
+        Ok(match (is_placed, by_text) {
+            (true, Some(text)) => self.prior.of(known, class).join(&text)?,
+            (true, None) => self.prior.of(known, class),
+            (false, Some(text)) => text,
+            (false, None) => self.prior.of_unknown_place(),
+        })
+    }
+
+    /// What [`prior_of_class`](Self::prior_of_class) is made of, largest first; adds up to 1.
+    pub fn shares_of_class(&self, known: &KnownClasses<'_>, class: Node, is_placed: bool) -> Vec<Share> {
+        let of_text = self.text.as_ref().and_then(|(prior, rows)| {
+            Some((prior.of_class(rows, known, class)?, prior.shares_of_class(rows, known, class)?))
+        });
+        match (is_placed, of_text) {
+            (true, Some((text, by_text))) => {
+                let share = self.prior.of(known, class).share_in_join(&text);
+                join_shares(share, &self.prior.shares(known, class), &by_text)
+            }
+            (true, None) => self.prior.shares(known, class),
+            (false, Some((_, by_text))) => by_text,
+            (false, None) => vec![Share { source: Source::GrandMean, share: 1.0 }],
+        }
+    }
+
     /// The posterior of a class with this prior and these samples, `[k, dim]`, embeddings as the network gives them.
     pub fn posterior(&self, prior: &ClassPrior, samples: &[f32]) -> Result<Posterior> {
         if samples.is_empty() {
@@ -254,19 +297,20 @@ impl PriorModel {
 
     /// The fitted state as tensors.
     pub fn to_tensors(&self) -> Vec<StateTensor> {
-        let MetricConfig { centre, unit, whiten, unit_at_last } = self.metric.config();
+        let MetricConfig { compress, centre, unit, whiten, unit_at_last } = self.metric.config();
         let switch = |is_on: bool| f32::from(u8::from(is_on));
         let kind = vec![
             switch(centre),
             switch(unit),
             whiten.map_or(-1.0, |share| share as f32),
             switch(unit_at_last),
+            switch(compress),
         ];
         let (classes, dim) = (self.statistics.len(), self.statistics.dim());
         let counts: Vec<f32> =
             (0..classes as Node).map(|class| self.statistics.count(class) as f32).collect();
         let mut tensors = vec![
-            ("metric.kind", vec![4], kind),
+            ("metric.kind", vec![kind.len()], kind),
             ("prior.means", vec![classes, dim], self.statistics.means().to_vec()),
             ("prior.counts", vec![classes], counts),
             ("prior.spread_and_temperature", vec![2], vec![self.spread, self.temperature]),
@@ -294,10 +338,12 @@ impl PriorModel {
         let values = |name: &str| tensor(name).map(|(_, values)| values);
         let wrong =
             |what, expected: &str, got| ModelError::WrongLength { what, expected: expected.into(), got };
-        let [centre, unit, whiten, unit_at_last] = kind else {
-            return Err(wrong("metric.kind", "4", kind.len()));
+        // Files of before metrics could compress have four numbers.
+        let ([centre, unit, whiten, unit_at_last] | [centre, unit, whiten, unit_at_last, _]) = kind else {
+            return Err(wrong("metric.kind", "5", kind.len()));
         };
         let config = MetricConfig {
+            compress: kind.get(4).is_some_and(|&compress| compress > 0.5),
             centre: *centre > 0.5,
             unit: *unit > 0.5,
             whiten: (*whiten >= 0.0).then_some(f64::from(*whiten)),
@@ -319,7 +365,7 @@ impl PriorModel {
         let text = match tensor("text_prior.rows") {
             Some((&[_, text_dim], table)) => Some((
                 TextPrior::from_tensors(TextConfig::default(), dim, values)?,
-                TextRows::new(text_dim, table)?,
+                TextRows::of_unit_rows(text_dim, table)?,
             )),
             _ => None,
         };

@@ -3,7 +3,7 @@
 use gpn_taxonomy::Node;
 
 use super::check::{finite, rows_of};
-use super::field::{Direction, KnownClasses};
+use super::field::{Around, Direction, KnownClasses};
 use super::fit::GraphPrior;
 use crate::error::{ModelError, Result};
 
@@ -87,10 +87,11 @@ impl GraphPrior {
     /// O(dim) for each known class around it, and at most 64^3 for the solution.
     pub fn of(&self, known: &KnownClasses<'_>, class: Node) -> ClassPrior {
         let around = known.around(class);
-        if !around.is_related {
-            return self.of_unknown_place();
-        }
-        let deviation = known.deviation(&around, &self.grand);
+        if around.is_related { self.around(known, &around) } else { self.of_unknown_place() }
+    }
+
+    pub(super) fn around(&self, known: &KnownClasses<'_>, around: &Around) -> ClassPrior {
+        let deviation = known.deviation(around, &self.grand);
         let mean = self.grand.iter().zip(&deviation).map(|(grand, d)| grand + self.weight * d).collect();
         ClassPrior { mean, variance: self.slope.iter().map(|slope| slope * around.variance).collect() }
     }

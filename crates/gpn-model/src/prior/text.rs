@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::check::{finite, rows_of};
+use super::field::KnownClasses;
 use super::fit::{FitConfig, GraphPrior, HIDDEN, above_noise};
 use super::hiding::hide;
 use super::pooling::{pool, pooled_share};
@@ -80,6 +81,13 @@ impl TextRows {
         rows_of("text embeddings", table, dim)?;
         finite("text embeddings", table)?;
         Ok(Self { dim, rows: table.chunks_exact(dim).flat_map(unit).collect() })
+    }
+
+    /// Rows that have length 1 already, bit for bit, as a file holds them.
+    pub(super) fn of_unit_rows(dim: usize, table: &[f32]) -> Result<Self> {
+        rows_of("text embeddings", table, dim)?;
+        finite("text embeddings", table)?;
+        Ok(Self { dim, rows: table.to_vec() })
     }
 
     /// Number of rows.
@@ -191,9 +199,48 @@ impl TextPrior {
         Ok(ClassPrior { mean, variance: self.variance.clone() })
     }
 
+    /// The prior of a class of the graph by its own text, as the texts of the other known classes tell it; `None` where it has no
+    /// text. O(classes * text dim).
+    pub(super) fn of_class(
+        &self,
+        texts: &TextRows,
+        known: &KnownClasses<'_>,
+        class: Node,
+    ) -> Option<ClassPrior> {
+        let near = self.nearest_others(texts, known, class)?;
+        let deviation = self.deviation(&near, known.statistics());
+        let mean = self.grand.iter().zip(&deviation).map(|(grand, d)| grand + self.weight * d).collect();
+        Some(ClassPrior { mean, variance: self.variance.clone() })
+    }
+
+    /// What the others contribute to [`of_class`](Self::of_class).
+    pub(super) fn shares_of_class(
+        &self,
+        texts: &TextRows,
+        known: &KnownClasses<'_>,
+        class: Node,
+    ) -> Option<Vec<Share>> {
+        Some(self.as_shares(&self.nearest_others(texts, known, class)?))
+    }
+
+    fn nearest_others(
+        &self,
+        texts: &TextRows,
+        known: &KnownClasses<'_>,
+        class: Node,
+    ) -> Option<Vec<(Node, f64)>> {
+        let row = texts.row(class)?;
+        let others = with_text(texts, known.statistics());
+        let others = others.filter(|&other| other != class && known.is_known(other));
+        Some(self.nearest(texts, others, row)).filter(|near| !near.is_empty())
+    }
+
     /// What each known class and the grand mean contribute to [`of`](Self::of), largest first; adds up to 1.
     pub fn shares(&self, texts: &TextRows, statistics: &ClassStatistics, text: &[f32]) -> Result<Vec<Share>> {
-        let near = self.nearest_known(texts, statistics, text)?;
+        Ok(self.as_shares(&self.nearest_known(texts, statistics, text)?))
+    }
+
+    fn as_shares(&self, near: &[(Node, f64)]) -> Vec<Share> {
         let share = |&(class, share): &(Node, f64)| Share {
             source: Source::Text(class),
             share: (self.weight * share) as f32,
@@ -201,7 +248,7 @@ impl TextPrior {
         let mut shares: Vec<Share> = near.iter().map(share).collect();
         let rest = 1.0 - shares.iter().map(|share| f64::from(share.share)).sum::<f64>();
         shares.push(Share { source: Source::GrandMean, share: rest as f32 });
-        Ok(shares)
+        shares
     }
 
     /// The settings.
@@ -324,6 +371,25 @@ mod tests {
         let shares = alike.shares(&texts, &statistics, &[2.0, 0.0]).unwrap();
         assert_eq!(shares.len(), 11);
         assert!((shares.iter().map(|share| share.share).sum::<f32>() - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn a_class_is_told_by_the_texts_of_others() {
+        let (prior, texts, statistics) = fitted(true, 1);
+        let mut graph = gpn_taxonomy::TaxonomyBuilder::new();
+        for class in 0..texts.len() {
+            graph.add_class(&class.to_string());
+        }
+        let graph = graph.build().unwrap().taxonomy;
+        let own = texts.row(7).unwrap().to_vec();
+        let others = KnownClasses::without(&graph, &statistics, &[7]);
+        let all = KnownClasses::new(&graph, &statistics);
+        let of_others = prior.of_class(&texts, &others, 7).unwrap();
+        assert_eq!(prior.of_class(&texts, &all, 7).unwrap(), of_others);
+        assert_ne!(prior.of(&texts, &statistics, &own).unwrap(), of_others);
+        let shares = prior.shares_of_class(&texts, &all, 7).unwrap();
+        assert!(shares.iter().all(|share| share.source != Source::Text(7)));
+        assert_eq!(prior.of_class(&texts, &all, 5), None, "it has no text");
     }
 
     #[test]

@@ -9,7 +9,8 @@ mod reference;
 
 use gpn_kernels::Architecture;
 use gpn_model::{
-    BackboneConfig, BackboneKind, Conv4Config, Device, Embedder, EngineChoice, InputShape, Mode, Trainable,
+    BackboneConfig, BackboneKind, Conv4Config, Device, Embedder, EngineChoice, InputShape, Mode,
+    ResNet12Config, ResNet18Config, Trainable,
 };
 
 use crate::golden::assert_close_relative;
@@ -39,6 +40,8 @@ fn margin(embedder: &Embedder, mode: Mode, images: &[f32]) -> f64 {
     let architecture = match embedder.config() {
         BackboneConfig::ResNet(config) => Architecture::ResNet { blocks_per_stage: config.blocks_per_stage },
         BackboneConfig::Conv4(config) => Architecture::Conv4 { width: config.width },
+        BackboneConfig::ResNet12(config) => Architecture::ResNet12 { channels: config.channels },
+        BackboneConfig::ResNet18(config) => Architecture::ResNet18 { channels: config.channels },
         other => panic!("{} has no reference", other.name()),
     };
     let InputShape::Image { height, width } = embedder.input() else { panic!("images are compared") };
@@ -97,6 +100,16 @@ fn resnet08_engines_agree() {
 #[test]
 fn resnet20_engines_agree() {
     agree(&BackboneKind::ResNet20.config(), [29, 29], 1);
+}
+
+#[test]
+fn resnet12_engines_agree() {
+    agree(&BackboneConfig::ResNet12(ResNet12Config { channels: [4, 8, 8, 16] }), [16, 19], 2);
+}
+
+#[test]
+fn resnet18_engines_agree() {
+    agree(&BackboneConfig::ResNet18(ResNet18Config { channels: [4, 8, 8, 16] }), [33, 38], 1);
 }
 
 #[test]

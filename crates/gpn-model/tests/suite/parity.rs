@@ -3,7 +3,8 @@
 use gpn_golden::{Case, assert_close, assert_close_relative, golden_folder, npz_cases};
 use gpn_model::{
     Adam, AdamConfig, BackboneConfig, BackboneKind, ClassifierHead, Conv4Config, Device, Embedder,
-    EngineChoice, InputShape, MlpConfig, Mode, NamedTensor, Trainable, Update, Weights, save_weights,
+    EngineChoice, InputShape, MlpConfig, Mode, NamedTensor, ResNet12Config, ResNet18Config, Trainable,
+    Update, Weights, save_weights,
 };
 
 /// The state of a case as a weight file.
@@ -97,6 +98,25 @@ fn conv4(choice: EngineChoice) {
     }
 }
 
+/// Channels of the four stages of a case.
+fn channels(case: &Case) -> [usize; 4] {
+    [1, 2, 3, 4].map(|stage| case.array(&format!("state/layer{stage}.0.conv1.weight")).shape[0])
+}
+
+fn resnet12(choice: EngineChoice) {
+    for case in npz_cases("d_resnet12_") {
+        let config = ResNet12Config { channels: channels(&case) };
+        check_backbone(&BackboneConfig::ResNet12(config), &case, choice);
+    }
+}
+
+fn resnet18(choice: EngineChoice) {
+    for case in npz_cases("d_resnet18_") {
+        let config = ResNet18Config { channels: channels(&case) };
+        check_backbone(&BackboneConfig::ResNet18(config), &case, choice);
+    }
+}
+
 fn mlp(choice: EngineChoice) {
     for case in npz_cases("d_mlp_") {
         let layers = case.below("state/").filter(|(name, _)| name.ends_with("bias"));
@@ -156,6 +176,16 @@ mod burn {
     }
 
     #[test]
+    fn resnet12_parity_burn() {
+        super::resnet12(Burn);
+    }
+
+    #[test]
+    fn resnet18_parity_burn() {
+        super::resnet18(Burn);
+    }
+
+    #[test]
     fn mlp_parity_burn() {
         super::mlp(Burn);
     }
@@ -179,6 +209,16 @@ fn resnet20_parity_kernels() {
 #[test]
 fn conv4_parity_kernels() {
     conv4(EngineChoice::Kernels);
+}
+
+#[test]
+fn resnet12_parity_kernels() {
+    resnet12(EngineChoice::Kernels);
+}
+
+#[test]
+fn resnet18_parity_kernels() {
+    resnet18(EngineChoice::Kernels);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use gpn_golden::{Case, assert_close_relative, npz_cases};
 use gpn_model::prior::{
-    ClassPrior, ClassStatistics, GraphPrior, KnownClasses, Metric, MetricConfig, StatisticsBuilder,
-    TextConfig, TextPrior, TextRows,
+    ClassPrior, ClassStatistics, GraphPrior, KnownClasses, Metric, MetricConfig, Posterior,
+    StatisticsBuilder, TextConfig, TextPrior, TextRows,
 };
 use gpn_taxonomy::{Taxonomy, TaxonomyBuilder};
 
@@ -80,6 +80,21 @@ fn prior_parity() {
             check(&case, &format!("prototype{shots}"), &posterior.prototype);
             check(&case, &format!("variance{shots}"), &posterior.variance);
         }
+
+        let task = case.array("task").whole();
+        let classes: Vec<u32> = task.iter().copied().step_by(2).collect();
+        let mut rest = case.values("task_samples");
+        let mut of_class = Vec::new();
+        for &shots in task.iter().skip(1).step_by(2) {
+            let (own, others) = rest.split_at(shots as usize * statistics.dim());
+            of_class.push(own);
+            rest = others;
+        }
+        let joint = scaled.of_all(&known, &classes).unwrap();
+        let posteriors = scaled.posteriors(&joint, &of_class).unwrap();
+        let all = |of: fn(&Posterior) -> &[f32]| posteriors.iter().flat_map(of).copied().collect::<Vec<_>>();
+        check(&case, "task_prototypes", &all(|posterior| &posterior.prototype));
+        check(&case, "task_variances", &all(|posterior| &posterior.variance));
 
         let texts = TextRows::new(3, case.values("texts")).unwrap();
         let config = TextConfig { nearest: 3, sharpness: 10.0 };

@@ -15,6 +15,7 @@ use gpn_model::{Embedder, Memory, Neighbourhood, PrototypeIndex};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::distributed::Ranks;
 use crate::embedding::embed_samples;
 use crate::error::TrainError;
 use crate::stop::StopHandle;
@@ -63,21 +64,21 @@ pub struct Embeddings {
 
 impl Embeddings {
     /// Embeds every sample of `tasks` in evaluation mode.
-    pub fn of_tasks(
+    pub fn of_tasks<'a>(
         embedder: &Embedder,
         store: &Store,
         tasks: &[Task],
-        stop: &StopHandle,
+        ranks: impl Into<Ranks<'a>>,
     ) -> Result<Self, TrainError> {
-        Self::of_samples(embedder, store, tasks.iter().flat_map(Task::samples), stop)
+        Self::of_samples(embedder, store, tasks.iter().flat_map(Task::samples), ranks)
     }
 
     /// Embeds samples in evaluation mode.
-    pub fn of_samples(
+    pub fn of_samples<'a>(
         embedder: &Embedder,
         store: &Store,
         samples: impl IntoIterator<Item = u32>,
-        stop: &StopHandle,
+        ranks: impl Into<Ranks<'a>>,
     ) -> Result<Self, TrainError> {
         let samples: BTreeSet<u32> = samples.into_iter().collect();
         let samples: Vec<u32> = samples.into_iter().collect();
@@ -92,7 +93,9 @@ impl Embeddings {
         }
         let dim = embedder.embedding_len();
         let mut values = Vec::with_capacity(samples.len() * dim);
-        embed_samples(embedder, store, &samples, stop, |embeddings| values.extend_from_slice(embeddings))?;
+        embed_samples(embedder, store, &samples, ranks.into(), |embeddings| {
+            values.extend_from_slice(embeddings);
+        })?;
         Ok(Self { samples, values, dim })
     }
 
@@ -163,20 +166,35 @@ pub fn evaluate(
 }
 
 /// Accuracies in percent of each task for each lambda, the weight of the prototype before propagation: `[tasks][lambdas]`.
-pub fn accuracies(
+/// Ranks divide the tasks.
+pub fn accuracies<'a>(
     trained: Trained<'_>,
     data_set: &DataSet,
     embeddings: &Embeddings,
     tasks: &[Task],
     hierarchy: Hierarchy,
     lambdas: &[f32],
-    stop: &StopHandle,
+    ranks: impl Into<Ranks<'a>>,
 ) -> Result<Vec<Vec<f64>>, TrainError> {
-    let answers = answers(trained, data_set, embeddings, tasks, hierarchy, lambdas, stop)?;
+    let ranks = ranks.into();
+    let own = &tasks[ranks.part_of(ranks.group.rank(), tasks.len())];
+    let answers = answers(trained, data_set, embeddings, own, hierarchy, lambdas, ranks.stop);
     let row = |(task, of_task): (&Task, &Vec<Vec<usize>>)| {
         of_task.iter().map(|answers| percent(task, answers)).collect()
     };
-    Ok(tasks.iter().zip(&answers).map(row).collect())
+    let rows =
+        |answers: Vec<Vec<Vec<usize>>>| -> Vec<Vec<f64>> { own.iter().zip(&answers).map(row).collect() };
+    if ranks.is_alone() {
+        return answers.map(rows);
+    }
+    let values = match answers {
+        Ok(answers) => rows(answers).concat(),
+        // All ranks say so when they meet.
+        Err(TrainError::Interrupted) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let values = ranks.gathered(&values)?;
+    Ok(values.chunks_exact(lambdas.len()).map(<[f64]>::to_vec).collect())
 }
 
 /// The answer to every query of each task for each lambda: `[tasks][lambdas][queries]`.
@@ -258,8 +276,7 @@ pub fn propagate(
     task: &Task,
     hierarchy: Hierarchy,
 ) -> Result<Propagated, TrainError> {
-    let graph =
-        Graph { index: PrototypeIndex::exact(trained.memory), ..Graph::new(trained, data_set, hierarchy) };
+    let graph = Graph::new(trained, data_set, hierarchy);
     let asked = graph.task(embeddings, task)?;
     let first = asked.prototypes();
     let refined = asked.refined(trained.method, &first);
@@ -291,7 +308,7 @@ impl<'a> Graph<'a> {
             data_set,
             hierarchy,
             index: PrototypeIndex::new(trained.memory),
-            known: prior.map(|prior| prior.known(&data_set.graph)),
+            known: prior.map(|prior| prior.known(&data_set.whole_graph)),
         }
     }
 

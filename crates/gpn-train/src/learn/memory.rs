@@ -5,10 +5,10 @@ use gpn_data::loader::{Inputs, View};
 use gpn_data::rng::{Purpose, Stream};
 use gpn_model::{Embedder, Memory, Mode, Trainable as _};
 
+use crate::distributed::Ranks;
 use crate::embedding::{Crops, embed_viewed, input_size};
 use crate::error::TrainError;
 use crate::settings::{MemoryConfig, MemoryNorm, MemoryView};
-use crate::stop::StopHandle;
 
 /// Samples embedded at once where they share batch-norm statistics. The number is the authors': it decides what is computed.
 const TRAINING_BATCH: usize = 200;
@@ -31,7 +31,15 @@ pub struct Refresh<'a> {
 
 impl Refresh<'_> {
     /// Computes the prototypes of all classes. On an error the embedder is as before.
-    pub fn run(&self, embedder: &mut Embedder, stop: &StopHandle) -> Result<Memory, TrainError> {
+    ///
+    /// Ranks divide the work where batch norm is in evaluation mode. In training mode running statistics move from class to
+    /// class, and each rank does all of it.
+    pub fn run<'a>(
+        &self,
+        embedder: &mut Embedder,
+        ranks: impl Into<Ranks<'a>>,
+    ) -> Result<Memory, TrainError> {
+        let ranks = ranks.into();
         let dim = embedder.embedding_len();
         let mut stream = Stream::new(self.seed, Purpose::Memory, self.number);
         let chosen: Vec<Vec<u32>> = self
@@ -48,10 +56,10 @@ impl Refresh<'_> {
         };
         let crops = Crops::of_refresh(self.seed, self.number);
         let sums = match self.config.norm {
-            MemoryNorm::Evaluation => sums_in_evaluation(embedder, self.store, &chosen, view, crops, stop)?,
+            MemoryNorm::Evaluation => sums_in_evaluation(embedder, self.store, &chosen, view, crops, ranks)?,
             MemoryNorm::Training => {
                 let buffers = embedder.buffers().clone();
-                sums_in_training(embedder, self.store, &chosen, view, crops, stop)
+                sums_in_training(embedder, self.store, &chosen, view, crops, ranks)
                     .inspect_err(|_| embedder.set_buffers(buffers))?
             }
         };
@@ -70,7 +78,7 @@ fn sums_in_evaluation(
     chosen: &[Vec<u32>],
     view: &View,
     crops: Crops,
-    stop: &StopHandle,
+    ranks: Ranks<'_>,
 ) -> Result<Vec<f64>, TrainError> {
     let dim = embedder.embedding_len();
     let owners: Vec<(usize, u32)> = chosen
@@ -81,7 +89,7 @@ fn sums_in_evaluation(
     let mut sums = vec![0.0; chosen.len() * dim];
     let samples: Vec<u32> = owners.iter().map(|&(_, sample)| sample).collect();
     let mut place = 0;
-    embed_viewed(embedder, store, &samples, view, crops, stop, |embeddings| {
+    embed_viewed(embedder, store, &samples, view, crops, ranks, |embeddings| {
         for embedding in embeddings.chunks_exact(dim) {
             let class = owners[place].0;
             add(&mut sums[class * dim..][..dim], embedding);
@@ -97,7 +105,7 @@ fn sums_in_training(
     chosen: &[Vec<u32>],
     view: &View,
     crops: Crops,
-    stop: &StopHandle,
+    ranks: Ranks<'_>,
 ) -> Result<Vec<f64>, TrainError> {
     let dim = embedder.embedding_len();
     let mut prepare = Inputs::new(input_size(embedder), view)?;
@@ -105,7 +113,7 @@ fn sums_in_training(
     for (class, samples) in chosen.iter().enumerate() {
         let mut stream = crops.of(class);
         for batch in samples.chunks(TRAINING_BATCH) {
-            stop.check()?;
+            ranks.check()?;
             prepare.fill(store, batch, &mut stream, &mut inputs)?;
             for embedding in embedder.forward(&inputs, Mode::Train)?.chunks_exact(dim) {
                 add(&mut sums[class * dim..][..dim], embedding);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use gpn_model::methods::{Episode, EpisodeShape, Method};
 use gpn_model::{
     Adam, ClassifierHead, Device, Embedder, InputShape, Memory, NamedTensor, Neighbourhood, TensorInfo,
-    TensorList, Trainable, Update, Weights, accuracy,
+    TensorList, Trainable, Weights, accuracy,
 };
 
 use crate::error::TrainError;
@@ -59,19 +59,57 @@ pub struct Optimiser<'a> {
     pub episode: u64,
 }
 
-impl Optimiser<'_> {
-    fn step(self, updates: &mut [Update<'_>]) -> Result<(), TrainError> {
-        Ok(self.adam.step(updates, self.rate, self.episode)?)
-    }
-}
-
 /// What came of a training step.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct StepResult {
     /// Mean loss.
     pub loss: f32,
     /// Share of queries (or samples) classified correctly.
     pub accuracy: f32,
+}
+
+/// What a step has trained beside the backbone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learned {
+    /// The linear classifier of the auxiliary task.
+    Classifier,
+    /// The few-shot method.
+    Method,
+}
+
+/// A task of a step.
+#[derive(Clone, Copy)]
+pub struct StepTask<'a> {
+    /// Classes and labelled samples.
+    pub shape: EpisodeShape,
+    /// Samples, labelled ones and queries.
+    pub samples: usize,
+    /// The classes around the targets, for methods that use the graph.
+    pub neighbourhood: Option<&'a Neighbourhood>,
+}
+
+/// Running statistics at the beginning of a step. Gradients go with those of the method, which does no harm.
+pub(crate) struct Running {
+    embedder: Vec<Vec<f32>>,
+    method: Vec<Vec<f32>>,
+}
+
+fn copied<'a>(values: impl IntoIterator<Item = &'a mut [f32]>) -> Vec<Vec<f32>> {
+    values.into_iter().map(|values| values.to_vec()).collect()
+}
+
+fn put_back<'a>(values: impl IntoIterator<Item = &'a mut [f32]>, copies: &[Vec<f32>]) {
+    values.into_iter().zip(copies).for_each(|(values, copy)| values.copy_from_slice(copy));
+}
+
+fn scale<'a>(values: impl IntoIterator<Item = &'a mut [f32]>, factor: f32) {
+    values.into_iter().flatten().for_each(|value| *value *= factor);
+}
+
+fn add(sums: &mut [Vec<f32>], values: Vec<&mut [f32]>) {
+    for (sum, value) in sums.iter_mut().flatten().zip(values.into_iter().flatten()) {
+        *sum += *value;
+    }
 }
 
 impl Network {
@@ -97,30 +135,31 @@ impl Network {
         })
     }
 
-    /// One step of the auxiliary task: cross entropy over all training classes.
-    pub fn auxiliary_step(
+    /// The gradients of a batch of the auxiliary task, cross entropy over all training classes, left in embedder and classifier.
+    /// The batch is `share` of that of the step: all that it adds is weighted so.
+    pub fn batch_gradients(
         &mut self,
         inputs: &[f32],
         labels: &[usize],
-        optimiser: Optimiser<'_>,
-    ) -> Result<StepResult, TrainError> {
+        share: f32,
+    ) -> Result<(Learned, StepResult), TrainError> {
         let mut laps = Laps::start();
         let embeddings = self.embedder.forward_train(inputs)?;
         laps.add_to(&mut self.time.backbone);
-        let own = self.method.learn_batch(&embeddings, labels);
-        let has_own = own.is_some();
-        let pass = match own {
-            Some(pass) => pass?,
-            None => self.head.forward_backward(&embeddings, labels)?,
+        let (learned, mut pass) = match self.method.learn_batch(&embeddings, labels) {
+            Some(pass) => (Learned::Method, pass?),
+            None => (Learned::Classifier, self.head.forward_backward(&embeddings, labels)?),
         };
+        let result = StepResult { loss: share * pass.loss, accuracy: share * accuracy(&pass.logits, labels) };
+        if share < 1.0 {
+            scale(self.beside(learned), share);
+            scale([&mut pass.grad_embeddings[..]], share);
+            scale(self.embedder.running_mut(), share);
+        }
         laps.add_to(&mut self.time.other);
         self.embedder.backward(&pass.grad_embeddings)?;
         laps.add_to(&mut self.time.backbone);
-        let mut updates = self.embedder.updates();
-        updates.extend(if has_own { self.method.updates() } else { self.head.updates() });
-        optimiser.step(&mut updates)?;
-        laps.add_to(&mut self.time.other);
-        Ok(StepResult { loss: pass.loss, accuracy: accuracy(&pass.logits, labels) })
+        Ok((learned, result))
     }
 
     /// The gradients of one few-shot task, left in embedder and method.
@@ -134,42 +173,110 @@ impl Network {
         neighbourhood: Option<&Neighbourhood>,
         memory: &Memory,
     ) -> Result<StepResult, TrainError> {
-        let EpisodeShape { way, shot, rest, .. } = shape;
-        let answers = way + usize::from(rest > 0);
-        let dim = self.embedder.embedding_len();
+        let samples = inputs.len() / self.embedder.input().len();
+        self.task_gradients(inputs, &[StepTask { shape, samples, neighbourhood }], 1, memory)
+    }
+
+    /// The gradients of some of a step's `of` tasks, left in embedder and method; each task has the same weight.
+    ///
+    /// `inputs` are the samples of one task after the other. They are one batch: batch-norm statistics are those of all these
+    /// tasks together.
+    pub fn task_gradients(
+        &mut self,
+        inputs: &[f32],
+        tasks: &[StepTask<'_>],
+        of: usize,
+        memory: &Memory,
+    ) -> Result<StepResult, TrainError> {
+        let (dim, weight) = (self.embedder.embedding_len(), 1.0 / of as f32);
         let mut laps = Laps::start();
         let embeddings = self.embedder.forward_train(inputs)?;
+        if tasks.len() < of {
+            scale(self.embedder.running_mut(), tasks.len() as f32 / of as f32);
+        }
         laps.add_to(&mut self.time.backbone);
-        let (support, queries) = embeddings.split_at((way * shot + rest) * dim);
-        let per_answer = queries.len() / dim / answers;
-        let labels: Vec<usize> =
-            (0..answers).flat_map(|answer| std::iter::repeat_n(answer, per_answer)).collect();
-        let episode = Episode { support, queries, labels: &labels, shape, dim, neighbourhood, memory };
-        let pass = self.method.learn(&episode)?;
-        let mut grads = pass.grad_support;
-        grads.extend(pass.grad_queries);
+        // Each task begins where the step began; what they add up to is put in place at the end.
+        let before = (of > 1).then(|| copied(self.method.averaged()));
+        let mut sums: Option<Vec<Vec<f32>>> = None;
+        let mut result = StepResult { loss: 0.0, accuracy: 0.0 };
+        let (mut grads, mut rest) = (Vec::with_capacity(embeddings.len()), &embeddings[..]);
+        for task in tasks {
+            let StepTask { shape, samples, neighbourhood } = *task;
+            let own;
+            (own, rest) = rest.split_at(samples * dim);
+            let (support, queries) = own.split_at((shape.way * shape.shot + shape.rest) * dim);
+            let answers = shape.way + usize::from(shape.rest > 0);
+            let per_answer = queries.len() / dim / answers;
+            let labels: Vec<usize> =
+                (0..answers).flat_map(|answer| std::iter::repeat_n(answer, per_answer)).collect();
+            let episode = Episode { support, queries, labels: &labels, shape, dim, neighbourhood, memory };
+            if let (Some(before), Some(_)) = (&before, &sums) {
+                put_back(self.method.averaged(), before);
+            }
+            let pass = self.method.learn(&episode)?;
+            grads.extend(pass.grad_support.iter().chain(&pass.grad_queries).map(|grad| weight * grad));
+            result.loss += weight * pass.loss;
+            result.accuracy += weight * pass.accuracy;
+            if of > 1 {
+                scale(self.method.averaged(), weight);
+                match &mut sums {
+                    None => sums = Some(copied(self.method.averaged())),
+                    Some(sums) => add(sums, self.method.averaged()),
+                }
+            }
+        }
+        if let Some(sums) = sums {
+            put_back(self.method.averaged(), &sums);
+        }
         laps.add_to(&mut self.time.method);
         self.embedder.backward(&grads)?;
         laps.add_to(&mut self.time.backbone);
-        Ok(StepResult { loss: pass.loss, accuracy: pass.accuracy })
+        Ok(result)
     }
 
-    /// One few-shot step: [`few_shot_gradients`](Self::few_shot_gradients) and a step of the optimiser.
-    pub fn few_shot_step(
-        &mut self,
-        inputs: &[f32],
-        shape: EpisodeShape,
-        neighbourhood: Option<&Neighbourhood>,
-        memory: &Memory,
-        optimiser: Optimiser<'_>,
-    ) -> Result<StepResult, TrainError> {
-        let result = self.few_shot_gradients(inputs, shape, neighbourhood, memory)?;
+    /// Takes a step of the optimiser with the gradients that are there.
+    pub fn step(&mut self, learned: Learned, optimiser: Optimiser<'_>) -> Result<(), TrainError> {
         let mut laps = Laps::start();
-        let mut updates = self.embedder.updates();
-        updates.extend(self.method.updates());
-        optimiser.step(&mut updates)?;
+        let Self { embedder, head, method, .. } = self;
+        let Optimiser { adam, rate, episode } = optimiser;
+        let mut updates = embedder.updates();
+        updates.extend(match learned {
+            Learned::Classifier => head.updates(),
+            Learned::Method => method.updates(),
+        });
+        adam.step(&mut updates, rate, episode)?;
         laps.add_to(&mut self.time.other);
-        Ok(result)
+        Ok(())
+    }
+
+    /// All that is averaged over the parts of a step: gradients and running statistics.
+    pub(crate) fn averaged(&mut self, learned: Learned) -> Vec<&mut [f32]> {
+        let Self { embedder, head, method, .. } = self;
+        let mut all = embedder.averaged();
+        all.extend(match learned {
+            Learned::Classifier => head.averaged(),
+            Learned::Method => method.averaged(),
+        });
+        all
+    }
+
+    /// What the parts of a step each begin with: running statistics as they are now.
+    pub(crate) fn running(&mut self) -> Running {
+        Running { embedder: copied(self.embedder.running_mut()), method: copied(self.method.averaged()) }
+    }
+
+    /// Puts running statistics back.
+    pub(crate) fn set_running(&mut self, running: &Running) {
+        put_back(self.embedder.running_mut(), &running.embedder);
+        put_back(self.method.averaged(), &running.method);
+    }
+
+    /// What is averaged of the part that was trained beside the backbone.
+    fn beside(&mut self, learned: Learned) -> Vec<&mut [f32]> {
+        match learned {
+            Learned::Classifier => self.head.averaged(),
+            Learned::Method => self.method.averaged(),
+        }
     }
 
     /// All tensors of the network, as files hold them: backbone, batch-norm buffers and classifier behind `emb.`, those of

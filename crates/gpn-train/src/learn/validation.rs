@@ -6,11 +6,11 @@ use gpn_model::Memory;
 use gpn_model::methods::MethodKind;
 use serde::{Deserialize, Serialize};
 
+use crate::distributed::Ranks;
 use crate::error::TrainError;
 use crate::evaluate::{Embeddings, Estimate, Hierarchy, Trained, accuracies};
 use crate::learn::network::Network;
 use crate::settings::Config;
-use crate::stop::StopHandle;
 
 /// Validation tasks do not depend on the seed of a run, so that runs can be compared by them.
 const SEED: u64 = 0x76_61_6c;
@@ -95,12 +95,12 @@ impl Validation {
         memory: &Memory,
         nearest: usize,
         benchmark: &Benchmark,
-        stop: &StopHandle,
+        ranks: Ranks<'_>,
     ) -> Result<ValidationResult, TrainError> {
-        let embeddings = Embeddings::of_tasks(&network.embedder, benchmark.store(), &self.tasks, stop)?;
+        let embeddings = Embeddings::of_tasks(&network.embedder, benchmark.store(), &self.tasks, ranks)?;
         let trained = Trained { method: network.method.as_ref(), memory, nearest, texts: &[] };
         let rows =
-            accuracies(trained, &self.data_set, &embeddings, &self.tasks, Hierarchy::Known, &LAMBDAS, stop)?;
+            accuracies(trained, &self.data_set, &embeddings, &self.tasks, Hierarchy::Known, &LAMBDAS, ranks)?;
         let column = |place: usize| {
             let Estimate { mean, half_width } =
                 Estimate::of(&rows.iter().map(|row| row[place]).collect::<Vec<_>>());

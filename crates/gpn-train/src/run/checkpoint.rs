@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpn_model::{Memory, ModelError, Weights, save_weights};
+use gpn_model::{Memory, ModelError, Weights, weight_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::best::Best;
@@ -80,6 +80,24 @@ impl Checkpoints {
     ) -> Result<(), TrainError> {
         let io = |action, source| TrainError::Io { action, path: self.folder.clone(), source };
         std::fs::create_dir_all(&self.folder).map_err(|source| io("create", source))?;
+        let path = self.path(position.episode);
+        let bytes = self.to_bytes(position, network, optimisers, memory)?;
+        gpn_files::write(&path, bytes).map_err(|source| TrainError::Io { action: "write", path, source })?;
+        for old in episodes(&self.folder)?.iter().rev().skip(self.keep) {
+            std::fs::remove_file(self.path(*old))
+                .map_err(|source| io("remove old checkpoints in", source))?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of a checkpoint.
+    pub(crate) fn to_bytes(
+        &self,
+        position: &Position,
+        network: &Network,
+        optimisers: &Optimisers,
+        memory: &Memory,
+    ) -> Result<Vec<u8>, TrainError> {
         let moments = optimisers.state();
         let shape = [memory.classes(), memory.dim];
         let parameters = network.state();
@@ -91,10 +109,47 @@ impl Checkpoints {
         };
         // invariant: a position is plain numbers, which always serialise.
         let metadata = serde_json::to_string(&info).unwrap();
-        save_weights(&self.path(position.episode), tensors, Some(&metadata))?;
-        for old in episodes(&self.folder)?.iter().rev().skip(self.keep) {
-            std::fs::remove_file(self.path(*old))
-                .map_err(|source| io("remove old checkpoints in", source))?;
+        Ok(weight_bytes(tensors, Some(&metadata))?)
+    }
+
+    /// Takes all from the bytes of a checkpoint that another process has just made.
+    pub(crate) fn restore(
+        &self,
+        bytes: &[u8],
+        network: &mut Network,
+        optimisers: &mut Optimisers,
+        memory: &mut Memory,
+    ) -> Result<Position, TrainError> {
+        let path = Path::new("the state of rank 0");
+        let (weights, info) = parse(bytes, path)?;
+        self.take(&weights, &info, path, network, optimisers, memory)?;
+        Ok(info.position)
+    }
+
+    /// Takes network, optimisers and memory from a checkpoint.
+    fn take(
+        &self,
+        weights: &Weights,
+        info: &CheckpointInfo,
+        path: &Path,
+        network: &mut Network,
+        optimisers: &mut Optimisers,
+        memory: &mut Memory,
+    ) -> Result<(), TrainError> {
+        let refused = |reason: String| Err(TrainError::Malformed { path: path.to_owned(), reason });
+        if info.settings != self.settings {
+            return refused(
+                "it was made with other settings than config.toml has now; put config.toml back as it was, or start \
+                 another run"
+                    .into(),
+            );
+        }
+        network.load(weights)?;
+        optimisers.load(weights)?;
+        *memory = read_memory(weights, path)?;
+        let (classes, dim) = (network.head.classes(), network.embedder.embedding_len());
+        if memory.classes() > 0 && (memory.classes() != classes || memory.dim != dim) {
+            return refused(format!("its memory is not one of {classes} classes and length {dim}"));
         }
         Ok(())
     }
@@ -117,21 +172,7 @@ impl Checkpoints {
                 }
                 Err(error) => return Err(error),
             };
-            let refused = |reason: String| Err(TrainError::Malformed { path: path.clone(), reason });
-            if info.settings != self.settings {
-                return refused(
-                    "it was made with other settings than config.toml has now; put config.toml back as it was, or start \
-                     another run"
-                        .into(),
-                );
-            }
-            network.load(&weights)?;
-            optimisers.load(&weights)?;
-            *memory = read_memory(&weights, &path)?;
-            let (classes, dim) = (network.head.classes(), network.embedder.embedding_len());
-            if memory.classes() > 0 && (memory.classes() != classes || memory.dim != dim) {
-                return refused(format!("its memory is not one of {classes} classes and length {dim}"));
-            }
+            self.take(&weights, &info, &path, network, optimisers, memory)?;
             let mut warnings = Vec::with_capacity(damaged.len());
             for (path, reason) in &damaged {
                 warnings.push(format!("{reason}; {}", put_aside(path, episode)?));
@@ -181,7 +222,15 @@ pub(crate) fn episodes(folder: &Path) -> Result<Vec<u64>, TrainError> {
 
 /// A checkpoint's tensors and what it says of itself.
 fn read(path: &Path) -> Result<(Weights, CheckpointInfo), TrainError> {
-    let weights = Weights::read(path)?;
+    described(Weights::read(path)?, path)
+}
+
+/// The same for the bytes of one; `path` is its name in messages.
+fn parse(bytes: &[u8], path: &Path) -> Result<(Weights, CheckpointInfo), TrainError> {
+    described(Weights::from_bytes(bytes, path)?, path)
+}
+
+fn described(weights: Weights, path: &Path) -> Result<(Weights, CheckpointInfo), TrainError> {
     let malformed = |reason: String| TrainError::Malformed { path: path.to_owned(), reason };
     let metadata = weights.metadata().ok_or_else(|| malformed("it is no checkpoint of a run".into()))?;
     let info = serde_json::from_str(metadata).map_err(|error| malformed(error.to_string()))?;

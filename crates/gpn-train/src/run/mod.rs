@@ -7,4 +7,5 @@ mod events;
 pub(crate) mod finish;
 pub(crate) mod metrics;
 pub(crate) mod model_card;
+mod step;
 pub(crate) mod trainer;

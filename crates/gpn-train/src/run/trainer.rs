@@ -1,25 +1,25 @@
 //! Algorithm 1: the training loop.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gpn_data::benchmark::{Benchmark, Part, Split, Store};
-use gpn_data::loader::{Batch, Loader, LoaderConfig, Plan};
-use gpn_data::rng::{Purpose, Stream};
-use gpn_data::task::{Task, TaskSampler};
-use gpn_model::methods::{EpisodeShape, LearnsFrom};
-use gpn_model::{Device, InputShape, Memory, Neighbourhood};
-use gpn_taxonomy::{Choose, HopSearch, Node, Taxonomy};
+use gpn_data::task::TaskSampler;
+use gpn_model::methods::LearnsFrom;
+use gpn_model::{Device, InputShape, Memory};
+use gpn_taxonomy::{HopSearch, Taxonomy};
 
 use super::best::{self, Best};
 use super::checkpoint::{Checkpoints, Position, Resumed};
+use super::step;
+use crate::distributed::{Alone, Group, Ranks};
 use crate::error::TrainError;
 use crate::learn::fitting::{Fitting, fit_method};
 use crate::learn::means::Means;
 use crate::learn::memory::Refresh;
-use crate::learn::network::{Network, Optimiser, StepResult, StepTime};
+use crate::learn::network::{Network, StepResult, StepTime};
 use crate::learn::optimisers::Optimisers;
 use crate::learn::schedule::{Schedule, StepKind};
 use crate::learn::validation::{Validation, ValidationResult};
@@ -38,13 +38,15 @@ pub struct TimeSplit {
     pub memory: Duration,
     /// Validation tasks and checkpoints.
     pub upkeep: Duration,
+    /// Exchanging gradients with other processes, and waiting for them.
+    pub exchange: Duration,
 }
 
 impl TimeSplit {
     /// All of it.
     pub fn total(&self) -> Duration {
         let StepTime { backbone, method, other } = self.steps;
-        self.data + backbone + method + other + self.memory + self.upkeep
+        self.data + backbone + method + other + self.memory + self.upkeep + self.exchange
     }
 }
 
@@ -67,28 +69,28 @@ pub struct Progress {
     pub time: TimeSplit,
 }
 
-/// What a batch is for.
-enum Tag {
-    Auxiliary(Vec<usize>),
-    FewShot(Task),
-}
-
 /// A run in progress.
 pub struct Trainer {
-    config: Config,
-    benchmark: Arc<Benchmark>,
-    graph: Taxonomy,
-    samples_of: Vec<Vec<u32>>,
+    pub(super) config: Config,
+    pub(super) benchmark: Arc<Benchmark>,
+    pub(super) graph: Taxonomy,
+    pub(super) samples_of: Vec<Vec<u32>>,
     /// Draws training tasks; none for a method that learns from nothing.
     sampler: Option<Arc<TaskSampler>>,
-    schedule: Schedule,
-    network: Network,
-    optimisers: Optimisers,
-    memory: Memory,
+    pub(super) schedule: Schedule,
+    pub(super) network: Network,
+    pub(super) optimisers: Optimisers,
+    pub(super) memory: Memory,
     validation: Option<Arc<Validation>>,
-    position: Position,
-    time: TimeSplit,
-    stop: StopHandle,
+    pub(super) position: Position,
+    pub(super) time: TimeSplit,
+    pub(super) stop: StopHandle,
+    /// The processes that train this run.
+    pub(super) group: Arc<dyn Group>,
+    /// Whether this process has been asked to stop.
+    pub(super) wants_stop: bool,
+    /// Whether all processes have heard that one of them has been.
+    pub(super) is_stop_agreed: bool,
 }
 
 impl Trainer {
@@ -121,6 +123,7 @@ impl Trainer {
                 Some(Arc::new(TaskSampler::new(&pool, config.task.sampler_config(), seed)?))
             }
         };
+        step::check_shards(&config, counts.iter().sum(), network.method.learns_from())?;
         let schedule = Schedule::new(config.schedule.clone(), config.rate, config.train.episodes, seed);
         Ok(Self {
             validation: Validation::new(&config, &benchmark)?.map(Arc::new),
@@ -135,6 +138,9 @@ impl Trainer {
             position: Position::default(),
             time: TimeSplit::default(),
             stop: StopHandle::default(),
+            group: Arc::new(Alone),
+            wants_stop: false,
+            is_stop_agreed: false,
             config,
         })
     }
@@ -144,6 +150,24 @@ impl Trainer {
     pub fn with_stop(mut self, stop: StopHandle) -> Self {
         self.stop = stop;
         self
+    }
+
+    /// Trains the run with a group of processes. Each has a trainer with the same settings and the same state.
+    ///
+    /// `train.shards` must be at least as many: a process without a shard would have nothing to do.
+    pub fn join(&mut self, group: Arc<dyn Group>) -> Result<(), TrainError> {
+        let (shards, size) = (self.config.train.shards, group.size());
+        if size > shards {
+            return Err(TrainError::Setting {
+                key: "train.shards".into(),
+                reason: format!(
+                    "the work of a step is divided into {shards}, but there are {size} processes; start at most {shards} of \
+                     them, or a new run with more shards"
+                ),
+            });
+        }
+        self.group = group;
+        Ok(())
     }
 
     /// The network as it is now.
@@ -215,6 +239,20 @@ impl Trainer {
         Ok(resumed)
     }
 
+    /// All that another process needs to go on from where this one stands, with the same settings.
+    pub fn state(&self) -> Result<Vec<u8>, TrainError> {
+        let Self { config, position, network, optimisers, memory, .. } = self;
+        Checkpoints::new(PathBuf::new(), config).to_bytes(position, network, optimisers, memory)
+    }
+
+    /// Takes the [`state`](Self::state) of another process.
+    pub fn set_state(&mut self, state: &[u8]) -> Result<(), TrainError> {
+        let Self { config, network, optimisers, memory, .. } = self;
+        self.position =
+            Checkpoints::new(PathBuf::new(), config).restore(state, network, optimisers, memory)?;
+        Ok(())
+    }
+
     /// Trains until all episodes are done or it is stopped, by a break from `on_progress` or by the run's handle. Checkpoints
     /// go to `folder`, one when it ends too; without a folder nothing is written, and the last model counts.
     ///
@@ -245,6 +283,7 @@ impl Trainer {
         folder: Option<&Path>,
         on_progress: &mut impl FnMut(u64, Option<&Progress>) -> ControlFlow<()>,
     ) -> Result<(), TrainError> {
+        (self.wants_stop, self.is_stop_agreed) = (false, false);
         if self.position.unreported && self.finish_episode(folder, on_progress)?.is_break() {
             return Ok(());
         }
@@ -260,13 +299,8 @@ impl Trainer {
             if self.refresh_is_due() && self.position.refreshed_at != Some(t) {
                 self.refresh(&self.config.memory.clone())?;
             }
-            let started = Instant::now();
-            let Some(batch) = loader.next_batch() else { break };
-            let batch = batch?;
-            self.time.data += started.elapsed();
-            let kind = self.step(&batch, &mut search)?;
+            let kind = self.step(&mut loader, &mut search)?;
             self.time.steps = self.network.time;
-            loader.recycle(batch);
             self.position.episode += 1;
             self.position.few_shot += u64::from(kind == StepKind::FewShot);
             if self.finish_episode(folder, on_progress)?.is_break() {
@@ -297,7 +331,9 @@ impl Trainer {
         self.position.unreported = false;
         let is_report_due = validation.is_some() || ended || done.is_multiple_of(self.config.train.log_every);
         let report = is_report_due.then(|| self.report(validation));
-        let stop = on_progress(done, report.as_ref()).is_break() || self.stop.is_stopped();
+        self.wants_stop |= on_progress(done, report.as_ref()).is_break() || self.stop.is_stopped();
+        // Several processes stop after the same episode: the one in which all have heard of it.
+        let stop = if self.group.size() == 1 { self.wants_stop } else { self.is_stop_agreed };
         if stop || ended || done.is_multiple_of(self.config.train.checkpoint_every) {
             self.save_checkpoint(folder)?;
         }
@@ -345,7 +381,8 @@ impl Trainer {
         }
         let started = Instant::now();
         let nearest = self.config.pathways.nearest;
-        let result = validation.run(&self.network, &self.memory, nearest, &self.benchmark, &self.stop)?;
+        let ranks = Ranks { group: self.group.as_ref(), stop: &self.stop };
+        let result = validation.run(&self.network, &self.memory, nearest, &self.benchmark, ranks)?;
         let reached = Best {
             episode: self.position.episode,
             accuracy: result.reached(self.config.train.method.kind()).mean,
@@ -378,7 +415,8 @@ impl Trainer {
         let Network { embedder, method, .. } = &mut self.network;
         let seed = self.config.train.seed;
         let fitting = Fitting { embedder, benchmark: &self.benchmark, texts: None, seed };
-        fit_method(method.as_mut(), &fitting, &self.stop)?;
+        let ranks = Ranks { group: self.group.as_ref(), stop: &self.stop };
+        fit_method(method.as_mut(), &fitting, ranks)?;
         self.time.memory += started.elapsed();
         Ok(())
     }
@@ -397,55 +435,12 @@ impl Trainer {
             seed: self.config.train.seed,
             number: self.position.refreshes,
         };
-        self.memory = refresh.run(&mut self.network.embedder, &self.stop)?;
+        let ranks = Ranks { group: self.group.as_ref(), stop: &self.stop };
+        self.memory = refresh.run(&mut self.network.embedder, ranks)?;
         self.position.refreshes += 1;
         self.position.refreshed_at = Some(self.position.episode);
         self.time.memory += started.elapsed();
         Ok(())
-    }
-
-    fn step(&mut self, batch: &Batch<Tag>, search: &mut HopSearch) -> Result<StepKind, TrainError> {
-        let t = batch.index;
-        let rate = self.schedule.rate(t, self.position.few_shot);
-        match &batch.tag {
-            Tag::Auxiliary(labels) => {
-                let adam = self.optimisers.of(StepKind::Auxiliary);
-                let optimiser = Optimiser { adam, rate, episode: t };
-                let result = self.network.auxiliary_step(&batch.inputs, labels, optimiser)?;
-                self.position.means.auxiliary.add(&result);
-                Ok(StepKind::Auxiliary)
-            }
-            Tag::FewShot(task) => {
-                let started = Instant::now();
-                let hops = self.network.method.hops();
-                let neighbourhood = hops.map(|hops| self.neighbourhood(task, hops, t, search));
-                self.network.time.method += started.elapsed();
-                let shape = EpisodeShape {
-                    way: task.classes.len(),
-                    shot: task.support[0].len(),
-                    rest: if task.has_rest() { task.support[task.classes.len()].len() } else { 0 },
-                    lambda: self.schedule.lambda(t),
-                };
-                let result = self.network.few_shot_step(
-                    &batch.inputs,
-                    shape,
-                    neighbourhood.as_ref(),
-                    &self.memory,
-                    Optimiser { adam: self.optimisers.of(StepKind::FewShot), rate, episode: t },
-                )?;
-                self.position.means.few_shot.add(&result);
-                Ok(StepKind::FewShot)
-            }
-        }
-    }
-
-    fn neighbourhood(&self, task: &Task, hops: usize, t: u64, search: &mut HopSearch) -> Neighbourhood {
-        let mut stream = Stream::new(self.config.train.seed, Purpose::HalvedLists, t);
-        let mut choose = |list: &[Node], count: usize, chosen: &mut Vec<Node>| {
-            chosen.extend(stream.choose(list, count));
-        };
-        let halve = self.config.pathways.halve_lists.then_some(&mut choose as &mut Choose<'_>);
-        Neighbourhood::in_training(&self.graph, &task.classes, hops, halve, search)
     }
 
     fn report(&mut self, validation: Option<ValidationResult>) -> Progress {
@@ -460,42 +455,5 @@ impl Trainer {
             validation,
             time: self.time,
         }
-    }
-
-    /// Batches from where the run stands to its end.
-    fn loader(&self, sampler: Arc<TaskSampler>) -> Loader<Tag> {
-        let seed = self.config.train.seed;
-        let labelled: Vec<(u32, usize)> = self
-            .samples_of
-            .iter()
-            .enumerate()
-            .flat_map(|(class, samples)| samples.iter().map(move |&sample| (sample, class)))
-            .collect();
-        let (schedule, batch) =
-            (self.schedule.clone(), self.config.train.auxiliary_batch.min(labelled.len()));
-        let learns_from = self.network.method.learns_from();
-        let kind = move |t| match learns_from {
-            LearnsFrom::Batches => StepKind::Auxiliary,
-            LearnsFrom::Tasks | LearnsFrom::Nothing => schedule.kind(t),
-        };
-        let plan = move |t: u64| match kind(t) {
-            StepKind::Auxiliary => {
-                let chosen = Stream::new(seed, Purpose::AuxiliaryBatch, t).choose(&labelled, batch);
-                let (samples, labels) = chosen.into_iter().unzip();
-                Ok(Plan { samples, tag: Tag::Auxiliary(labels) })
-            }
-            StepKind::FewShot => {
-                let task = sampler.task(t)?;
-                Ok(Plan { samples: task.samples().collect(), tag: Tag::FewShot(task) })
-            }
-        };
-        let config = LoaderConfig {
-            size: self.config.model.image_size,
-            view: self.config.augment.view(),
-            seed,
-            workers: self.config.train.workers,
-        };
-        let range = self.position.episode..self.config.train.episodes;
-        Loader::start(self.benchmark.clone(), config, range, plan)
     }
 }

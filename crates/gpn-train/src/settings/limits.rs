@@ -13,6 +13,8 @@ impl Config {
             ("train.keep_checkpoints", self.train.keep_checkpoints as u64),
             ("train.log_every", self.train.log_every),
             ("train.auxiliary_batch", self.train.auxiliary_batch as u64),
+            ("train.tasks_per_step", self.train.tasks_per_step as u64),
+            ("train.shards", self.train.shards as u64),
         ];
         if let Some((key, _)) = least_one.into_iter().find(|(_, value)| *value == 0) {
             return refused(key, "it must be at least 1".into());
@@ -28,6 +30,8 @@ impl Config {
             ("pathways.nearest", self.pathways.nearest as u64, 10_000),
             ("task.way", self.task.way as u64, 65_536),
             ("train.workers", self.train.workers as u64, 1024),
+            ("train.tasks_per_step", self.train.tasks_per_step as u64, 65_536),
+            ("train.shards", self.train.shards as u64, 65_536),
         ];
         if let Some((key, value, most)) = at_most.into_iter().find(|(_, value, most)| value > most) {
             return refused(key, format!("{value} is too large; the most is {most}"));

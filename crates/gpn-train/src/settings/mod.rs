@@ -77,6 +77,11 @@ pub struct TrainSettings {
     pub own_moments: bool,
     /// Samples of an auxiliary batch. Default 128.
     pub auxiliary_batch: usize,
+    /// Tasks of a few-shot step; their losses are averaged. Default 1.
+    pub tasks_per_step: usize,
+    /// Parts that the work of a step is divided into, each with batch-norm statistics of its own; several processes can
+    /// compute them. Default 1.
+    pub shards: usize,
     /// Episodes between two checkpoints. Default 1000.
     pub checkpoint_every: u64,
     /// Checkpoints kept. Default 2.
@@ -97,6 +102,8 @@ impl Default for TrainSettings {
             distance_scale: 1.0,
             own_moments: true,
             auxiliary_batch: 128,
+            tasks_per_step: 1,
+            shards: 1,
             checkpoint_every: 1000,
             keep_checkpoints: 2,
             log_every: 100,
@@ -305,6 +312,7 @@ impl Config {
         let TaskConfig { way, shot, queries, rest, .. } = self.task.sampler_config();
         let few_shot = (way * (shot + queries) + if rest > 0 { rest + queries } else { 0 }) as f64;
         let auxiliary = if self.schedule.auxiliary { AUXILIARY_SHARE } else { 0.0 };
+        let few_shot = few_shot * self.train.tasks_per_step as f64;
         let trained = auxiliary * self.train.auxiliary_batch as f64 + (1.0 - auxiliary) * few_shot;
         let least = looked_at as f64 / (STEP_COST * trained * self.memory.share);
         // Two significant digits are enough, and read better.

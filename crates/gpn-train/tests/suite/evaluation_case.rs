@@ -62,6 +62,7 @@ pub(crate) fn check(case: &JsonCase) {
         rows: (0..graph.len()).collect(),
         training,
         training_graph: contract(&graph, &training_classes),
+        whole_graph: graph.clone(),
         graph,
     };
 

@@ -1,5 +1,6 @@
 //! Tests through the public interface, in one binary that links quickly.
 
+mod distributed;
 mod episode_parity;
 mod evaluation_case;
 mod fixture;

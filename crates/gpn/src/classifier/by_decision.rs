@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use gpn_model::ModelError;
 use gpn_model::prior::{
-    ClassRule, Decision, Direction, KnownClasses, Posterior, PriorModel, Rule, Scorer, Source, probabilities,
-    unknown_score,
+    ClassRule, Decision, Direction, KnownClasses, Posterior, PriorModel, Rule, Scorer, Source, softmax,
+    sum_of_exponentials, unknown_score,
 };
 use gpn_taxonomy::Node;
 use rayon::prelude::*;
 
-use super::candidates::{ClassName, Relation, Share, Target};
+use super::candidates::{ClassName, Judged, Ranked, Relation, Share, Target};
 use super::class_graph::ClassGraph;
 use crate::error::Result;
 
@@ -23,16 +23,13 @@ pub(super) struct ByDecision {
     targets: Vec<(Node, bool, f32)>,
 }
 
-/// The answer to one sample.
-pub(super) struct Answer {
-    /// Probability of each class.
-    pub(super) probabilities: Vec<f32>,
-    /// Probabilities for an answer that is as deep as sure.
-    pub(super) cautious: Vec<f32>,
-    /// Squared distance of each class, or what its rule says in place of it.
-    pub(super) distances: Vec<f32>,
-    /// How strange the sample is.
-    pub(super) unknown: f64,
+/// What is wanted of an answer.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// Likeliest classes.
+    pub(super) top: usize,
+    /// Whether to be cautious, for an answer that is as deep as sure.
+    pub(super) cautious: bool,
 }
 
 impl ByDecision {
@@ -42,7 +39,7 @@ impl ByDecision {
         let silent = silent(model, graph);
         let known = KnownClasses::without(&graph.graph, model.statistics(), &silent);
         let posterior = |target: &Target, mean: &[f32], samples: usize| -> Result<Posterior, ModelError> {
-            let prior = model.prior_of(target.placed.then_some((&known, target.class)), None)?;
+            let prior = model.prior_of_class(&known, target.class, target.placed)?;
             let mean: Vec<f64> = mean.iter().map(|&value| f64::from(value)).collect();
             model.prior().posterior_of_mean(&prior, &mean, samples)
         };
@@ -84,27 +81,32 @@ impl ByDecision {
     }
 
     /// Answers for embeddings, `[n, dim]`. An answer does not depend on the other embeddings.
-    pub(super) fn answers(&self, embeddings: &[f32]) -> Result<Vec<Answer>> {
-        let dim = self.model.metric().dim();
+    pub(super) fn answers(&self, embeddings: &[f32], wanted: Wanted) -> Result<Vec<Judged>> {
         let rows = self.model.metric().apply(embeddings)?;
-        let scores = self.scorer.scores(&rows);
-        let answer = |(row, scores): (&[f32], &[f32])| self.answer(row, scores);
-        Ok(rows
-            .par_chunks_exact(dim)
-            .zip(scores.par_chunks_exact(self.scorer.answers()))
-            .map(answer)
-            .collect())
+        Ok(self.scorer.each(&rows, |row, scores| self.answer(row, scores, wanted)))
     }
 
-    fn answer(&self, row: &[f32], scores: &[f32]) -> Answer {
+    fn answer(&self, row: &[f32], scores: &mut [f32], wanted: Wanted) -> Judged {
         let (decision, temperature) = (self.decision(), self.model.temperature());
         let length: f64 = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
-        let distance = |&score: &f32| (length - f64::from(score) / f64::from(temperature)) as f32;
-        Answer {
-            probabilities: probabilities(scores, decision.scale).0,
-            cautious: probabilities(scores, decision.scale * decision.hedge).0,
-            distances: scores.iter().map(distance).collect(),
-            unknown: unknown_score(decision.unknown, row, scores, decision.scale, temperature),
+        let distance = |score: f32| (length - f64::from(score) / f64::from(temperature)) as f32;
+        let (largest, sum) = sum_of_exponentials(scores, decision.scale);
+        let ranked = |class: usize| {
+            let off = f64::from(decision.scale) * (f64::from(scores[class]) - f64::from(largest));
+            Ranked { class, probability: libm::exp(off) / sum, distance: distance(scores[class]) }
+        };
+        Judged {
+            ranked: likeliest(scores, wanted.top).into_iter().map(ranked).collect(),
+            unknown: Some((
+                unknown_score(decision.unknown, f64::from(temperature) * length, scores, decision.scale),
+                self.threshold(),
+            )),
+            cautious: if wanted.cautious {
+                softmax(scores, decision.scale * decision.hedge);
+                scores.to_vec()
+            } else {
+                Vec::new()
+            },
         }
     }
 
@@ -114,8 +116,7 @@ impl ByDecision {
         let mut scores = self.scorer.scores(&rows);
         let scale = self.decision().scale;
         scores.par_chunks_exact_mut(self.scorer.answers()).for_each(|row| {
-            let (likely, _) = probabilities(row, scale);
-            row.copy_from_slice(&likely);
+            softmax(row, scale);
         });
         Ok(scores)
     }
@@ -123,17 +124,7 @@ impl ByDecision {
     /// The place of the best class for each embedding, `[n, dim]` to `[n]`.
     pub(super) fn best(&self, embeddings: &[f32]) -> Result<Vec<u32>> {
         let rows = self.model.metric().apply(embeddings)?;
-        let scores = self.scorer.scores(&rows);
-        let highest = |row: &[f32]| {
-            let mut best = 0;
-            for (at, value) in row.iter().enumerate() {
-                if *value > row[best] {
-                    best = at;
-                }
-            }
-            best as u32
-        };
-        Ok(scores.par_chunks_exact(self.scorer.answers()).map(highest).collect())
+        Ok(self.scorer.each(&rows, |_, scores| likeliest(scores, 1)[0] as u32))
     }
 
     /// The prototypes, `[classes, dim]`, in the space of the metric.
@@ -152,10 +143,10 @@ impl ByDecision {
             |class: ClassName, relation, weight: f64| Share { class, relation, weight, share: weight.abs() };
         let mut shares = vec![share(name(node), Relation::Own, own)];
         let all = || ClassName { id: String::new(), name: "the mean of all classes".into() };
-        if placed && own < 1.0 {
+        if own < 1.0 {
             let silent = silent(&self.model, &self.graph);
             let known = KnownClasses::without(graph, self.model.statistics(), &silent);
-            for part in self.model.prior().shares(&known, node) {
+            for part in self.model.shares_of_class(&known, node, placed) {
                 let weight = (1.0 - own) * f64::from(part.share);
                 shares.push(match part.source {
                     Source::Relative(relative, Direction::Above) => {
@@ -171,8 +162,6 @@ impl ByDecision {
                     Source::Samples | Source::GrandMean => share(all(), Relation::All, weight),
                 });
             }
-        } else if own < 1.0 {
-            shares.push(share(all(), Relation::All, 1.0 - own));
         }
         let total: f64 = shares.iter().map(|share| share.share).sum();
         shares.retain(|share| share.share > 0.0);
@@ -190,4 +179,39 @@ fn silent(model: &PriorModel, graph: &ClassGraph) -> Vec<Node> {
     let statistics = model.statistics();
     let few = (0..statistics.len() as Node).filter(|&class| statistics.count(class) < least);
     graph.forgotten().into_iter().chain(few).collect()
+}
+
+/// The places of the `top` highest scores, the highest first; of equal ones the first.
+fn likeliest(scores: &[f32], top: usize) -> Vec<usize> {
+    if top == 1 {
+        let mut best = 0;
+        for (at, &score) in scores.iter().enumerate() {
+            if score > scores[best] {
+                best = at;
+            }
+        }
+        return vec![best];
+    }
+    let order = |&a: &usize, &b: &usize| scores[b].total_cmp(&scores[a]).then(a.cmp(&b));
+    let mut places: Vec<usize> = (0..scores.len()).collect();
+    if top < places.len() {
+        places.select_nth_unstable_by(top, order);
+        places.truncate(top);
+    }
+    places.sort_unstable_by(order);
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_likeliest_come_first_and_of_equals_the_first() {
+        let scores = [1.0, 5.0, -3.0, 5.0, 4.0];
+        assert_eq!(likeliest(&scores, 1), [1]);
+        assert_eq!(likeliest(&scores, 3), [1, 3, 4]);
+        assert_eq!(likeliest(&scores, 9), [1, 3, 4, 0, 2]);
+        assert_eq!(likeliest(&scores, 0), [0; 0]);
+    }
 }

@@ -8,9 +8,10 @@ use gpn_model::propagation::Influence;
 use gpn_model::{Neighbourhood, PrototypeIndex, mix, squared_distance};
 use gpn_taxonomy::{HopSearch, LinkAs, Node, TaskGraph, contract, link, task_graph};
 use gpn_train::TrainedModel;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::by_decision::ByDecision;
+use super::by_decision::{ByDecision, Wanted};
 use super::by_prior::ByPrior;
 use super::class_graph::ClassGraph;
 use super::levels::{Deep, Levels};
@@ -105,7 +106,8 @@ pub struct Candidates {
     /// `(parent, child)` among the nodes, sorted.
     edges: Vec<(u32, u32)>,
     dim: usize,
-    prototypes: Vec<f32>,
+    /// The prototypes after propagation; none where rules of a catalogue answer.
+    index: PrototypeIndex<'static>,
     steps: Vec<Vec<Influence>>,
     lambda: f32,
     /// What squared distances are multiplied with before the softmax, as in training.
@@ -120,9 +122,9 @@ pub struct Candidates {
 
 /// What a sample is, as far as the candidates can tell.
 pub(crate) struct Judged {
-    /// The likeliest classes first; all of them.
+    /// The likeliest classes first.
     pub(crate) ranked: Vec<Ranked>,
-    /// Probability of each class, in the order of the classes, for an answer that is as deep as sure.
+    /// Probability of each class, in the order of the classes, for an answer that is as deep as sure; empty where none is asked for.
     pub(crate) cautious: Vec<f32>,
     /// How strange the sample is, and from when on it belongs to none.
     pub(crate) unknown: Option<(f64, f64)>,
@@ -143,7 +145,8 @@ impl Candidates {
                 return Ok(Self { by_decision: Some(ByDecision::new(prior, graph, targets)?), ..empty });
             }
             let by_prior = ByPrior::new(prior, graph, targets)?;
-            return Ok(Self { prototypes: by_prior.prototypes(), by_prior: Some(by_prior), ..empty });
+            let index = PrototypeIndex::of(by_prior.prototypes(), memory.dim);
+            return Ok(Self { index, by_prior: Some(by_prior), ..empty });
         }
         let first: Vec<f32> = targets.iter().flat_map(|target| &target.prototype).copied().collect();
         let unplaced: Vec<f32> = targets
@@ -152,7 +155,7 @@ impl Candidates {
             .flat_map(|target| &target.prototype)
             .copied()
             .collect();
-        let near = PrototypeIndex::exact(memory).nearest(&unplaced, pathways.nearest);
+        let near = PrototypeIndex::new(memory).nearest(&unplaced, pathways.nearest);
         let found = neighbourhood(graph, targets, &near, method.hops().unwrap_or(0))?;
         let nodes = found.nodes.iter().map(|&class| ClassName {
             id: graph.graph.id(class).to_owned(),
@@ -166,7 +169,7 @@ impl Candidates {
             placed: targets.iter().map(|target| target.placed).collect(),
             edges,
             dim: memory.dim,
-            prototypes: mix(lambda, &first, &last.prototypes),
+            index: PrototypeIndex::of(mix(lambda, &first, &last.prototypes), memory.dim),
             steps: last.influences,
             lambda,
             scale: model.info.config.train.distance_scale,
@@ -187,7 +190,7 @@ impl Candidates {
             placed: targets.iter().map(|target| target.placed).collect(),
             edges: Vec::new(),
             dim,
-            prototypes: Vec::new(),
+            index: PrototypeIndex::of(Vec::new(), dim),
             steps: Vec::new(),
             lambda: 0.0,
             scale: 1.0,
@@ -207,7 +210,7 @@ impl Candidates {
     pub fn prototypes(&self) -> Vec<f32> {
         match &self.by_decision {
             Some(by_decision) => by_decision.prototypes(),
-            None => self.prototypes.clone(),
+            None => self.index.prototypes().to_vec(),
         }
     }
 
@@ -255,58 +258,48 @@ impl Candidates {
             }
             values
         };
-        Ok(embeddings.chunks_exact(self.dim).flat_map(of_row).collect())
+        Ok(embeddings.par_chunks_exact(self.dim).flat_map_iter(of_row).collect())
     }
 
-    /// The likeliest class of each embedding, `[n, dim]` to positions in [`classes`](Self::classes).
+    /// The likeliest class of each embedding, `[n, dim]` to positions in [`classes`](Self::classes). Where that is the class of the
+    /// nearest prototype, it is found without the distances to all.
     pub fn best(&self, embeddings: &[f32]) -> Result<Vec<u32>> {
         if let Some(by_decision) = &self.by_decision {
             return by_decision.best(embeddings);
         }
+        if self.by_prior.is_none() {
+            let nearest = self.index.nearest(embeddings, 1);
+            return Ok(nearest.iter().map(|found| found.first().copied().unwrap_or(0)).collect());
+        }
         let of_row = |row: &[f32]| self.rank(row, 1).first().map_or(0, |best| best.class as u32);
-        Ok(embeddings.chunks_exact(self.dim).map(of_row).collect())
+        Ok(embeddings.par_chunks_exact(self.dim).map(of_row).collect())
     }
 
-    /// All that can be told about embeddings, `[n, dim]`.
-    pub(crate) fn judge(&self, embeddings: &[f32]) -> Result<Vec<Judged>> {
-        let Some(by_decision) = &self.by_decision else {
-            let of_row = |row: &[f32]| {
-                let ranked = self.rank(row, usize::MAX);
-                let mut cautious = vec![0.0; ranked.len()];
-                for ranked in &ranked {
-                    cautious[ranked.class] = ranked.probability as f32;
-                }
-                Judged { ranked, cautious, unknown: None }
-            };
-            return Ok(embeddings.chunks_exact(self.dim).map(of_row).collect());
+    /// What can be told about embeddings, `[n, dim]`: the `top` likeliest classes at least and, where asked for, cautious probabilities.
+    pub(crate) fn judge(&self, embeddings: &[f32], top: usize, cautious: bool) -> Result<Vec<Judged>> {
+        if let Some(by_decision) = &self.by_decision {
+            return by_decision.answers(embeddings, Wanted { top, cautious });
+        }
+        let of_row = |row: &[f32]| {
+            let ranked = self.rank(row, usize::MAX);
+            let mut cautious = vec![0.0; ranked.len()];
+            for ranked in &ranked {
+                cautious[ranked.class] = ranked.probability as f32;
+            }
+            Judged { ranked, cautious, unknown: None }
         };
-        let judged = |answer: super::by_decision::Answer| {
-            let values = answer.probabilities.iter().zip(&answer.distances).enumerate();
-            let mut ranked: Vec<Ranked> = values
-                .map(|(class, (&probability, &distance))| Ranked {
-                    class,
-                    probability: f64::from(probability),
-                    distance,
-                })
-                .collect();
-            ranked.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-            let unknown = Some((answer.unknown, by_decision.threshold()));
-            Judged { ranked, cautious: answer.cautious, unknown }
-        };
-        Ok(by_decision.answers(embeddings)?.into_iter().map(judged).collect())
+        Ok(embeddings.par_chunks_exact(self.dim).map(of_row).collect())
     }
 
     /// The `top` most likely classes of a sample, the likeliest first; of equally likely ones the first asked for.
     pub fn rank(&self, embedding: &[f32], top: usize) -> Vec<Ranked> {
         if self.by_decision.is_some() {
             // invariant: embeddings are those of the model's own backbone, which fit its metric.
-            let mut judged = self.judge(embedding).unwrap();
-            let mut ranked = judged.pop().map_or_else(Vec::new, |judged| judged.ranked);
-            ranked.truncate(top);
-            return ranked;
+            let mut judged = self.judge(embedding, top, false).unwrap();
+            return judged.pop().map_or_else(Vec::new, |judged| judged.ranked);
         }
         let to_prototypes = || {
-            let prototypes = self.prototypes.chunks_exact(self.dim);
+            let prototypes = self.index.prototypes().chunks_exact(self.dim);
             prototypes.map(|prototype| squared_distance(embedding, prototype)).collect()
         };
         let distances: Vec<f32> = match &self.by_prior {

@@ -111,8 +111,8 @@ mod tests {
             (BackboneKind::ResNet08, image(84), 19),
             (BackboneKind::ResNet20, image(32), 7),
             (BackboneKind::Conv4, image(32), 37),
-            #[cfg(feature = "burn")]
             (BackboneKind::ResNet12, image(32), 5),
+            (BackboneKind::ResNet18, image(32), 5),
             (BackboneKind::Mlp, given, 300),
             (BackboneKind::Identity, given, 3),
         ] {

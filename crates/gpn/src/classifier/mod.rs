@@ -171,6 +171,11 @@ impl Classifier {
         self.encoder_record().filter(|_| self.encoder.is_none()).map(|record| record.id.file)
     }
 
+    /// Whether the encoder that the model has takes images, or else texts; `None` without one.
+    pub(crate) fn encoder_takes_images(&self) -> Option<bool> {
+        self.encoder.as_ref().map(|encoder| encoder.takes_images())
+    }
+
     fn encoder_record(&self) -> Option<EncoderRecord> {
         let described = self.model.info.fit.as_ref()?.encoder.clone()?;
         serde_json::from_value(described).ok()

@@ -150,7 +150,7 @@ impl Predictor {
     pub fn predict(&self, samples: &[Sample], watch: &Watch<'_>) -> Result<Vec<Result<Prediction>>> {
         let embeddings = self.classifier.embed(samples, watch)?;
         let rows: Vec<f32> = embeddings.iter().flatten().flatten().copied().collect();
-        let mut judged = self.candidates.judge(&rows)?.into_iter();
+        let mut judged = self.judge(&rows)?.into_iter();
         let answer = |(sample, embedding): (&Sample, Result<Vec<f32>>)| {
             // invariant: there is an answer for each embedding.
             embedding.map(|_| self.told(&sample.name, &judged.next().unwrap()))
@@ -160,11 +160,18 @@ impl Predictor {
 
     /// The same for an embedding of the model's own backbone.
     pub fn of_embedding(&self, name: &str, embedding: &[f32]) -> Result<Prediction> {
-        let mut judged = self.candidates.judge(embedding)?;
+        let mut judged = self.judge(embedding)?;
         match judged.pop().filter(|_| judged.is_empty()) {
             Some(judged) => Ok(self.told(name, &judged)),
             None => Err(Error::input(name, "it is not one embedding of the model's length")),
         }
+    }
+
+    fn judge(&self, embeddings: &[f32]) -> Result<Vec<Judged>> {
+        // Classes above others add up all those below them.
+        let top = if self.request.level == Level::Answers { self.request.top } else { usize::MAX };
+        let top = if self.request.explain { top.max(1) } else { top };
+        self.candidates.judge(embeddings, top, self.request.confidence.is_some())
     }
 
     fn told(&self, name: &str, judged: &Judged) -> Prediction {

@@ -162,7 +162,7 @@ impl Version {
                 let prototype = taught.prototype();
                 let nearest = match model.network.method.prior() {
                     Some(prior) => nearest_classes(prior.statistics().means(), &prototype, memory.dim, count),
-                    None => PrototypeIndex::exact(memory).nearest(&prototype, count),
+                    None => PrototypeIndex::new(memory).nearest(&prototype, count),
                 };
                 ids(&nearest[0])
             }),

@@ -2,7 +2,7 @@
 
 use gpn_model::prior::{
     Borders, ClassRule, ClassStatistics, FitConfig, GraphPrior, KnownClasses, Metric, MetricConfig,
-    Posterior, PriorModel, Rule, Scorer, StatisticsBuilder,
+    Posterior, PriorModel, Rule, Scorer, StatisticsBuilder, TextRows,
 };
 use gpn_model::{ModelError, class_means};
 use gpn_taxonomy::{Node, Taxonomy};
@@ -13,8 +13,12 @@ use crate::error::Result;
 
 /// A class with as many samples has borders of its own; below, it goes by its posterior.
 pub(super) const MANY: usize = 10;
+/// The same where no class has many samples: all are alike then, and none is drowned by another.
+const MANY_OF_FEW: usize = 4;
 /// Products for one step of the search for borders, at most: this bounds the samples that they are fitted to.
 const WORK: usize = 2_000_000_000;
+/// Classes whose samples are mapped at a time.
+const TOGETHER: usize = 512;
 /// A prior of so large a variance leaves the mean of the samples as it is.
 pub(super) const PLAIN: f64 = 1e9;
 
@@ -44,6 +48,25 @@ pub(super) fn few_beside_many(counts: &[u32]) -> Vec<Node> {
     (0..).zip(counts).filter(|&(_, &count)| count > 0 && !is_many(count)).map(|(class, _)| class).collect()
 }
 
+/// The samples that say how classes scatter: those of classes with few samples beside others with many are left out.
+pub(super) fn evidence(dim: usize, classes: &[Vec<f32>]) -> Vec<&[f32]> {
+    let few = few_beside_many(&counts(dim, classes));
+    let is_evidence = |&class: &usize| few.binary_search(&(class as Node)).is_err();
+    (0..classes.len()).filter(is_evidence).map(|class| classes[class].as_slice()).collect()
+}
+
+fn counts(dim: usize, classes: &[Vec<f32>]) -> Vec<u32> {
+    classes.iter().map(|rows| (rows.len() / dim) as u32).collect()
+}
+
+/// What is known of classes before their samples are seen.
+#[derive(Clone, Copy)]
+pub(super) struct Related<'a> {
+    pub(super) graph: &'a Taxonomy,
+    /// Embeddings of the classes' texts, where there are any.
+    pub(super) texts: Option<&'a TextRows>,
+}
+
 /// The part of a candidate that depends on the metric alone.
 pub(super) struct Space {
     pub(super) model: PriorModel,
@@ -59,38 +82,49 @@ impl Space {
         metric: MetricConfig,
         dim: usize,
         classes: &[Vec<f32>],
-        graph: &Taxonomy,
+        related: Related<'_>,
         seed: u64,
     ) -> Result<Self> {
-        let counts: Vec<u32> = classes.iter().map(|rows| (rows.len() / dim) as u32).collect();
+        Self::of_metric(Metric::fit(metric, dim, evidence(dim, classes).into_iter())?, classes, related, seed)
+    }
+
+    /// The same with a metric that is there already.
+    pub(super) fn of_metric(
+        metric: Metric,
+        classes: &[Vec<f32>],
+        related: Related<'_>,
+        seed: u64,
+    ) -> Result<Self> {
+        let dim = metric.dim();
+        let counts = counts(dim, classes);
         let few = few_beside_many(&counts);
-        let is_few = |class: usize| few.binary_search(&(class as Node)).is_ok();
-        let known = (0..classes.len()).filter(|&class| !is_few(class)).map(|class| classes[class].as_slice());
-        let metric = Metric::fit(metric, dim, known)?;
         let mut builder = StatisticsBuilder::new(dim, classes.len())?;
         let mut means = vec![0.0; classes.len() * dim];
-        for (class, rows) in classes.iter().enumerate() {
-            let rows = metric.apply(rows)?;
-            if !is_few(class) {
-                builder.add(class as Node, &rows)?;
-            }
-            if counts[class] > 0 {
-                let mean = class_means(&rows, counts[class] as usize, dim);
-                means[class * dim..][..dim].copy_from_slice(&mean);
+        for (first, some) in (0..).step_by(TOGETHER).zip(classes.chunks(TOGETHER)) {
+            let mapped: Vec<Vec<f32>> =
+                some.par_iter().map(|rows| Ok(metric.apply(rows)?)).collect::<Result<_>>()?;
+            for (class, rows) in (first..).zip(mapped) {
+                if few.binary_search(&(class as Node)).is_err() {
+                    builder.add(class as Node, &rows)?;
+                }
+                if counts[class] > 0 {
+                    let mean = class_means(&rows, counts[class] as usize, dim);
+                    means[class * dim..][..dim].copy_from_slice(&mean);
+                }
             }
         }
         let statistics = match builder.finish() {
-            Err(ModelError::NoScatter) => of_single_samples(&metric, dim, classes, graph)?,
+            Err(ModelError::NoScatter) => of_single_samples(&metric, dim, classes, related.graph)?,
             known => ClassStatistics::new(dim, means, counts, known?.within().to_vec())?,
         };
-        Self::of_statistics(metric, statistics, graph, seed)
+        Self::of_statistics(metric, statistics, related, seed)
     }
 
     /// The same for statistics that are there already.
     pub(super) fn of_statistics(
         metric: Metric,
         statistics: ClassStatistics,
-        graph: &Taxonomy,
+        related: Related<'_>,
         seed: u64,
     ) -> Result<Self> {
         let config = FitConfig { seed, ..FitConfig::default() };
@@ -102,12 +136,20 @@ impl Space {
         }
         let (means, within) = (statistics.means().to_vec(), statistics.within().to_vec());
         let known = ClassStatistics::new(statistics.dim(), means, known_counts, within)?;
-        let prior = match GraphPrior::fit(graph, &known, config) {
+        let prior = match GraphPrior::fit(related.graph, &known, config) {
             Err(ModelError::TooFewClasses { .. }) => GraphPrior::of_few_classes(&known),
             prior => prior?,
         };
         let is_turned = metric.config().whiten.is_some();
-        Ok(Self { model: PriorModel::of_statistics(metric, statistics, prior), few, is_turned })
+        let mut model = PriorModel::of_statistics(metric, statistics, prior);
+        if let Some(texts) = related.texts {
+            match model.take_texts(texts.clone(), &known, config) {
+                // Two classes say nothing about what names tell.
+                Err(ModelError::TooFewClasses { .. }) => {}
+                taken => taken?,
+            }
+        }
+        Ok(Self { model, few, is_turned })
     }
 
     /// The posterior of every class with samples, at a scale of the prior.
@@ -120,7 +162,8 @@ impl Space {
             if count == 0 {
                 return Ok(None);
             }
-            let before = prior.of(&known, class);
+            // Scale comes with the samples.
+            let before = self.model.prior_of_class(&known, class, true)?;
             let mean: Vec<f64> = statistics.mean(class).iter().map(|&x| f64::from(x)).collect();
             Ok(Some(prior.posterior_of_mean(&before, &mean, count)?))
         };
@@ -136,15 +179,20 @@ impl Space {
         temperature: f32,
     ) -> Result<Option<Start>> {
         let dim = self.model.metric().dim();
-        let many: Vec<Node> =
-            (0..classes.len() as Node).filter(|&class| classes[class as usize].len() >= MANY * dim).collect();
+        let most = classes.iter().map(|rows| rows.len() / dim).max().unwrap_or(0);
+        let least = if most < MANY { MANY_OF_FEW } else { MANY };
+        let many: Vec<Node> = (0..classes.len() as Node)
+            .filter(|&class| classes[class as usize].len() >= least * dim)
+            .collect();
         let known = posteriors.iter().flatten().count() - self.few.len();
-        let rank = dim.min(known.saturating_sub(1));
-        if !self.is_turned || many.len() < 2 || rank == 0 {
+        if !self.is_turned || many.len() < 2 || known < 2 {
             return Ok(None);
         }
+        // As many dimensions as the time allows, those first along which classes differ. If need be, fewer samples.
+        let samples: usize = many.iter().map(|&class| classes[class as usize].len() / dim).sum();
+        let rank = (WORK / many.len() / samples).clamp((known - 1).min(dim), dim);
         let most = WORK / (many.len() * rank) / many.len();
-        if most < MANY {
+        if most < least {
             return Ok(None);
         }
         let prototypes: Vec<f32> = many

@@ -11,6 +11,7 @@ mod novel;
 mod photos;
 mod report;
 mod rows;
+mod threshold;
 mod unseen;
 
 use std::time::Instant;
@@ -23,7 +24,7 @@ use gpn_train::{ClassInfo, Config, FitInfo, ModelInfo, Network, TrainedModel};
 use serde::{Deserialize, Serialize};
 
 pub use self::candidate::Recipe;
-use self::candidate::Space;
+use self::candidate::{Related, Space};
 use self::classes::Classes;
 pub use self::novel::NewClassAccuracy;
 pub use self::photos::{By, fit_samples};
@@ -31,6 +32,7 @@ pub use self::report::{FitReport, HeldOutAnswer};
 use self::rows::{Chosen, InMemory, Rows};
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
+use crate::texts::ClassTexts;
 use crate::watch::Watch;
 
 /// What is asked of a fit.
@@ -41,6 +43,9 @@ pub struct FitRequest {
     pub seed: u64,
     /// A way to answer instead of the one that measures best.
     pub recipe: Option<Recipe>,
+    /// Embeddings of names or descriptions of classes: classes whose texts are alike are expected near each other.
+    #[serde(skip)]
+    pub texts: Option<ClassTexts>,
 }
 
 /// A fitted catalogue.
@@ -157,21 +162,23 @@ fn fit_rows(
         return Err(Error::Class { class: classes.graph.id(0).to_owned(), reason: reason.into() });
     }
     let (graph, seed, dim) = (&classes.graph, request.seed, rows.dim());
+    let texts = request.texts.as_ref().map(|texts| texts.of_graph(graph)).transpose()?;
+    let related = Related { graph, texts: texts.as_ref() };
     watch.step("reading samples");
     let chosen = Chosen::read(rows, classes.answers, seed)?;
     watch.step("choosing the way to answer on samples held out");
-    let measured = choose::choose(&chosen, graph, request.recipe.as_ref(), seed, watch)?;
+    let measured = choose::choose(&chosen, related, request.recipe.as_ref(), seed, watch)?;
     let recipe = measured.as_ref().map_or(SINGLE, |measured| measured.best.recipe);
     let temperature = measured.as_ref().map_or(1.0, |measured| measured.best.temperature());
     let scale = measured
         .as_ref()
         .map_or(1.0, |measured| best_scale(&measured.best.scores, classes.answers, &measured.right));
     watch.step("hiding classes, to see how new ones will fare");
-    let novel = novel::hide(&chosen, graph, &recipe, temperature, scale, seed, watch)?;
+    let novel = novel::hide(&chosen, related, &recipe, temperature, scale, seed, watch)?;
 
     watch.step("using all samples");
-    let space = Space::fit(recipe.metric, dim, &chosen.classes, graph, seed)?;
-    let space = with_all_rows(space, rows, &chosen, classes, seed, watch)?;
+    let space = Space::fit(recipe.metric, dim, &chosen.classes, related, seed)?;
+    let space = with_all_rows(space, rows, &chosen, classes, related, seed, watch)?;
     let posteriors = space.posteriors(graph, recipe.scale)?;
     let temperature = if measured.is_some() { temperature } else { of_single(&space) };
     let borders = match recipe.ridge {
@@ -185,12 +192,13 @@ fn fit_rows(
         return Err(Error::interrupted());
     }
     let hedge = measured.as_ref().map_or(1.0, |measured| hedge::multiplier(measured, classes, scale));
+    let unknown = novel.as_ref().map_or(UnknownScore::Doubt, |novel| novel.unknown);
     let decision = Decision {
         borders,
         scale,
         hedge,
-        unknown: novel.as_ref().map_or(UnknownScore::Doubt, |novel| novel.unknown),
-        threshold: novel.as_ref().map_or(f32::MAX, |novel| novel.threshold),
+        unknown,
+        threshold: threshold::threshold(measured.as_ref(), unknown, classes.answers, scale),
         evidence: if space.few.is_empty() { 0 } else { candidate::MANY as u32 },
     };
     let spread = novel.as_ref().map_or(0.0, |novel| novel.spread);
@@ -218,6 +226,7 @@ fn with_all_rows(
     rows: &dyn Rows,
     chosen: &Chosen,
     classes: &Classes,
+    related: Related<'_>,
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Space> {
@@ -229,7 +238,7 @@ fn with_all_rows(
     let means = means(&sums, &counts, rows.dim());
     let within = space.model.statistics().within().to_vec();
     let statistics = ClassStatistics::new(rows.dim(), means, counts, within)?;
-    Space::of_statistics(metric, statistics, &classes.graph, seed)
+    Space::of_statistics(metric, statistics, related, seed)
 }
 
 fn means(sums: &[f64], counts: &[u32], dim: usize) -> Vec<f32> {

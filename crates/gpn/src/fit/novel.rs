@@ -7,7 +7,7 @@ use gpn_taxonomy::{Node, Taxonomy};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::candidate::{Recipe, Space, rules};
+use super::candidate::{Recipe, Related, Space, rules};
 use super::choose::highest;
 use super::rows::Chosen;
 use crate::error::{Error, Result};
@@ -22,9 +22,6 @@ const FEWEST: usize = 6;
 const SHOTS: [usize; 3] = [1, 2, 5];
 /// Shares of the spread that are tried; of equals the first is chosen.
 const SPREADS: [f32; 8] = [0.0, 0.25, -0.25, 0.5, -0.5, 0.75, 1.0, -1.0];
-/// Of the samples of known classes so many may be called unknown.
-const FALSE_ALARMS: f64 = 0.05;
-
 /// How well classes are told apart that were not there when the catalogue was fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewClassAccuracy {
@@ -44,8 +41,6 @@ pub(super) struct Novel {
     pub(super) spread: f32,
     /// What tells samples of no class.
     pub(super) unknown: UnknownScore,
-    /// From this score on a sample belongs to none.
-    pub(super) threshold: f32,
     /// Area under the curve of that, on classes left out; `None` where nothing could be hidden.
     pub(super) auroc: Option<f64>,
     /// Scores of samples of known classes, and of those left out.
@@ -57,14 +52,14 @@ pub(super) struct Novel {
 /// Hides classes and measures. `scale` is what scores are multiplied with before the softmax.
 pub(super) fn hide(
     chosen: &Chosen,
-    graph: &Taxonomy,
+    related: Related<'_>,
     recipe: &Recipe,
     temperature: f32,
     scale: f32,
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Option<Novel>> {
-    let fold = chosen.fold(0);
+    let (fold, graph) = (chosen.fold(0), related.graph);
     let asked: Vec<Node> = {
         let mut asked = fold.right.clone();
         asked.dedup();
@@ -81,7 +76,7 @@ pub(super) fn hide(
     let left: Vec<Vec<f32>> = (fold.train.iter().zip(&is_hidden))
         .map(|(rows, &hidden)| if hidden { Vec::new() } else { rows.clone() })
         .collect();
-    let space = match Space::fit(recipe.metric, chosen.dim, &left, graph, seed) {
+    let space = match Space::fit(recipe.metric, chosen.dim, &left, related, seed) {
         Err(Error::Model(gpn_model::ModelError::NoScatter)) => return Ok(None),
         space => space?,
     };
@@ -95,17 +90,24 @@ pub(super) fn hide(
     };
     let queries = space.model.metric().apply(&fold.queries)?;
     let base = rules(&space.model, &posteriors, borders.as_ref(), temperature, 0.0);
+    let classes = base.len();
+    let scorer = Scorer::new(chosen.dim, &base);
+    let (by_prototypes, by_borders) = (scorer.by_prototypes(&queries), scorer.by_borders(&queries));
 
     // Left out altogether: what tells that a sample belongs to none?
-    let known_scores = Scorer::new(chosen.dim, &base).scores(&queries);
-    let classes = base.len();
+    let mut known_scores = by_prototypes.clone();
+    scorer.divide(&mut known_scores, &by_borders);
     let mut found: Option<(f64, UnknownScore, [Vec<f64>; 2])> = None;
     for kind in UnknownScore::ALL {
+        let of_row = |(row, answers): (&[f32], &[f32])| {
+            let length: f64 = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+            unknown_score(kind, f64::from(temperature) * length, answers, scale)
+        };
+        let rows = queries.par_chunks_exact(chosen.dim).zip(known_scores.par_chunks_exact(classes));
+        let strange: Vec<f64> = rows.map(of_row).collect();
         let mut scores = [Vec::new(), Vec::new()];
-        let rows = queries.chunks_exact(chosen.dim).zip(known_scores.chunks_exact(classes)).zip(&fold.right);
-        for ((row, answers), &right) in rows {
-            let score = unknown_score(kind, row, answers, scale, temperature);
-            scores[usize::from(is_hidden[right as usize])].push(score);
+        for (strange, &right) in strange.into_iter().zip(&fold.right) {
+            scores[usize::from(is_hidden[right as usize])].push(strange);
         }
         let area = auroc(&scores[0], &scores[1]).unwrap_or(0.5);
         if found.as_ref().is_none_or(|found| area > found.0 + 1e-9) {
@@ -114,40 +116,51 @@ pub(super) fn hide(
     }
     // invariant: there is at least one kind of score.
     let (area, unknown, scores) = found.unwrap();
-    let mut sorted = scores[0].clone();
-    sorted.sort_by(f64::total_cmp);
-    let at = ((1.0 - FALSE_ALARMS) * sorted.len() as f64) as usize;
-    let threshold = sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::MAX);
 
-    // Taught with a few samples.
-    let taught: Vec<Vec<Posterior>> = SHOTS
-        .iter()
-        .map(|&shot| teach(&space, &fold.train, &is_hidden, graph, recipe.scale, shot))
-        .collect::<Result<_>>()?;
-    let mut best: Option<(f64, f32, Vec<NewClassAccuracy>)> = None;
-    for spread in SPREADS {
-        let accuracy: Vec<NewClassAccuracy> = SHOTS
-            .iter()
-            .zip(&taught)
-            .map(|(&shot, taught)| {
-                let mut rules = rules(&space.model, &posteriors, borders.as_ref(), temperature, spread);
-                let hidden = (0..classes).filter(|&class| is_hidden[class]);
-                for (class, posterior) in hidden.zip(taught) {
-                    let prototype = Rule::of_posterior(posterior, temperature, spread);
-                    rules[class] = ClassRule { prototype, border: None };
+    // Taught with a few samples. The spread moves the scores of a class by the same for all samples.
+    let hidden: Vec<usize> = (0..classes).filter(|&class| is_hidden[class]).collect();
+    let known_spread: Vec<f32> =
+        posteriors.iter().map(|posterior| posterior.as_ref().map_or(0.0, Posterior::spread)).collect();
+    let mut totals = [0.0; SPREADS.len()];
+    let mut accuracies = vec![Vec::new(); SPREADS.len()];
+    let mut joined = known_scores;
+    for shot in SHOTS {
+        let taught = teach(&space, &fold.train, &is_hidden, graph, recipe.scale, shot)?;
+        let of_posterior = |posterior| ClassRule {
+            prototype: Rule::of_posterior(posterior, temperature, 0.0),
+            border: None,
+        };
+        let rules: Vec<ClassRule> = taught.iter().map(of_posterior).collect();
+        let by_taught = Scorer::new(chosen.dim, &rules).scores(&queries);
+        for (at, spread) in SPREADS.into_iter().enumerate() {
+            let mut moved: Vec<f32> = known_spread.iter().map(|own| temperature * spread * own).collect();
+            for (&class, posterior) in hidden.iter().zip(&taught) {
+                moved[class] = temperature * spread * posterior.spread();
+            }
+            let rows = by_prototypes.par_chunks_exact(classes).zip(by_taught.par_chunks_exact(hidden.len()));
+            joined.par_chunks_exact_mut(classes).zip(rows).for_each(|(scores, (known, taught))| {
+                scores.copy_from_slice(known);
+                for (&class, &score) in hidden.iter().zip(taught) {
+                    scores[class] = score;
                 }
-                let scores = Scorer::new(chosen.dim, &rules).scores(&queries);
-                count(shot, &scores, classes, &fold.right, &is_hidden)
-            })
-            .collect();
-        let total: f64 = accuracy.iter().map(|accuracy| accuracy.all).sum();
-        if best.as_ref().is_none_or(|best| total > best.0 + 1e-9) {
-            best = Some((total, spread, accuracy));
+                scores.iter_mut().zip(&moved).for_each(|(score, moved)| *score += moved);
+            });
+            scorer.divide(&mut joined, &by_borders);
+            let accuracy = count(shot, &joined, classes, &fold.right, &is_hidden);
+            totals[at] += accuracy.all;
+            accuracies[at].push(accuracy);
+        }
+    }
+    let mut best: Option<(f64, usize)> = None;
+    for (at, &total) in totals.iter().enumerate() {
+        if best.is_none_or(|best| total > best.0 + 1e-9) {
+            best = Some((total, at));
         }
     }
     // invariant: there is at least one share.
-    let (_, spread, accuracy) = best.unwrap();
-    Ok(Some(Novel { spread, unknown, threshold: threshold as f32, auroc: Some(area), scores, accuracy }))
+    let (_, at) = best.unwrap();
+    let (spread, accuracy) = (SPREADS[at], accuracies.swap_remove(at));
+    Ok(Some(Novel { spread, unknown, auroc: Some(area), scores, accuracy }))
 }
 
 /// Posteriors of the hidden classes with so many samples each, in the order of the classes.
@@ -164,7 +177,7 @@ fn teach(
     let prior = space.model.prior().clone().with_scale(scale)?;
     let of_class = |class: usize| -> Result<Posterior> {
         let rows = &train[class][..train[class].len().min(shot * dim)];
-        let before = prior.of(&known, class as Node);
+        let before = space.model.prior_of_class(&known, class as Node, true)?;
         Ok(prior.posterior(&before, &space.model.metric().apply(rows)?)?)
     };
     (0..train.len()).into_par_iter().filter(|&class| is_hidden[class]).map(of_class).collect()

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use gpn_model::prior::{UnknownScore, probabilities};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::Recipe;
-use super::choose::{Measured, highest};
+use super::choose::Measured;
 use super::classes::Classes;
 use super::novel::{NewClassAccuracy, Novel};
 use super::rows::Rows;
@@ -106,20 +107,24 @@ impl FitReport {
 }
 
 fn answers(measured: &Measured, classes: usize, scale: f32) -> Vec<HeldOutAnswer> {
-    let rows = measured.best.scores.chunks_exact(classes).zip(&measured.right).zip(&measured.rows);
-    rows.map(|((scores, &truth), &row)| {
+    let of_row = |((scores, &truth), &row): ((&[f32], &u32), &u32)| {
         let (likely, _) = probabilities(scores, scale);
+        let by_score = |&a: &u32, &b: &u32| scores[b as usize].total_cmp(&scores[a as usize]).then(a.cmp(&b));
         let mut order: Vec<u32> = (0..classes as u32).collect();
-        order.sort_by(|&a, &b| scores[b as usize].total_cmp(&scores[a as usize]));
-        debug_assert_eq!(order[0] as usize, highest(scores));
+        if TOP < classes {
+            order.select_nth_unstable_by(TOP, by_score);
+            order.truncate(TOP);
+        }
+        order.sort_unstable_by(by_score);
         HeldOutAnswer {
             row: row as usize,
             truth,
-            ranked: order.iter().take(TOP).map(|&class| (class, f64::from(likely[class as usize]))).collect(),
+            ranked: order.iter().map(|&class| (class, f64::from(likely[class as usize]))).collect(),
             truth_probability: f64::from(likely[truth as usize]),
         }
-    })
-    .collect()
+    };
+    let scores = measured.best.scores.par_chunks_exact(classes);
+    scores.zip(&measured.right).zip(&measured.rows).map(of_row).collect()
 }
 
 /// The mean difference between how sure answers are and how often they are right, over 15 bins of sureness.

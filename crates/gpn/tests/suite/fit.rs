@@ -1,10 +1,11 @@
 //! A catalogue of one's own: fitted, asked, taught, changed, saved and opened again.
 
 use gpn::data::rng::{Purpose, Stream};
+use gpn::model::prior::MetricConfig;
 use gpn::taxonomy::{Taxonomy, TaxonomyBuilder};
 use gpn::{
-    ArraySource, Classifier, Device, FitRequest, Fitted, IfTaught, Level, NewClass, Parents, PredictRequest,
-    Sample, Watch, fit,
+    ArraySource, ClassTexts, Classifier, Device, FitRequest, Fitted, IfTaught, Level, NewClass, Parents,
+    PredictRequest, Recipe, Sample, Watch, fit,
 };
 
 const DIM: usize = 16;
@@ -252,6 +253,47 @@ fn few_samples_and_few_classes_are_enough() {
             assert!(answer.classes[0].probability.is_finite());
         }
     }
+}
+
+/// Two samples of each class, no class graph, and texts that tell the group.
+fn fitted_to_texts(texts: Option<ClassTexts>) -> Classifier {
+    let (mut values, mut labels) = (Vec::new(), Vec::new());
+    for (group, kind, number) in
+        (0..GROUPS).flat_map(|g| (0..KINDS).flat_map(move |k| (0..2).map(move |n| (g, k, n))))
+    {
+        values.extend(row(group, kind, number));
+        labels.push(format!("kind{group}{kind}"));
+    }
+    let source = ArraySource::embeddings(values, DIM, &labels).unwrap();
+    // A way to answer in which relatives count, whichever measures best.
+    let recipe = Recipe { metric: MetricConfig::UNIT, scale: 1.0, ridge: None };
+    let request = FitRequest { texts, recipe: Some(recipe), ..FitRequest::default() };
+    fit(&source, None, &request, &Watch::default()).unwrap().classifier
+}
+
+#[test]
+fn texts_of_classes_are_a_second_prior() {
+    let of_group = |group: usize| (0..GROUPS).map(|at| f32::from(u8::from(at == group))).collect::<Vec<_>>();
+    let rows = (0..GROUPS).flat_map(|g| (0..KINDS).map(move |k| (g, k)));
+    let texts = ClassTexts::new(GROUPS, rows.map(|(g, k)| (format!("kind{g}{k}"), of_group(g)))).unwrap();
+    let (with, without) = (fitted_to_texts(Some(texts)), fitted_to_texts(None));
+    let request = PredictRequest { explain: true, ..PredictRequest::default() };
+    let answer = told(&with, &sample(1, 1, 50), &request);
+    let shares = answer.shaped_by.unwrap();
+    // The other kinds of the group, which only texts tell.
+    assert!(shares.iter().any(|share| share.class.id == "kind10"), "{shares:?}");
+    assert!(told(&without, &sample(1, 1, 50), &request).shaped_by.unwrap().len() < shares.len());
+
+    let again = Classifier::from_bytes(&with.to_bytes().unwrap(), "the model", &Device::cpu()).unwrap();
+    assert_eq!(told(&again, &sample(1, 1, 50), &request).classes, answer.classes, "bit for bit");
+
+    let foreign = ClassTexts::new(1, [("lynx".to_owned(), vec![1.0])]).unwrap();
+    let values = [0.0, 1.0, 2.0, 3.0];
+    let source = ArraySource::embeddings(&values[..], 1, &["a", "a", "b", "b"]).unwrap();
+    let request = FitRequest { texts: Some(foreign), ..FitRequest::default() };
+    let message = fit(&source, None, &request, &Watch::default()).err().unwrap().to_string();
+    assert!(message.contains("no class has a row"), "{message}");
+    assert!(ClassTexts::new(2, [("a".to_owned(), vec![1.0])]).is_err());
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Tests through the public interface, in one binary that links quickly.
 
+mod bulk;
 mod classifier;
 mod damage;
+mod distributed;
 mod embed;
 mod fit;
 #[path = "../../../gpn-train/tests/suite/fixture.rs"]

@@ -1,6 +1,8 @@
 //! Files with the pixels that libjpeg makes of them, and the same files damaged.
 
-use npyz::npz::NpzArchive;
+use std::path::Path;
+
+use gpn_golden::Case;
 
 use super::*;
 
@@ -25,22 +27,13 @@ fn other_files() -> Vec<File> {
 
 fn files_of(name: &str) -> Vec<File> {
     let path = format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
-    let mut archive = NpzArchive::open(path).unwrap();
-    let mut names: Vec<String> =
-        archive.array_names().filter_map(|name| name.strip_suffix("/file")).map(str::to_owned).collect();
-    // The archive lists them in another order each time.
-    names.sort();
-    let mut array = |name: String| {
-        let array = archive.by_name(&name).unwrap().unwrap();
-        let shape: Vec<usize> = array.shape().iter().map(|&length| length as usize).collect();
-        (shape, array.into_vec::<u8>().unwrap())
-    };
+    let case = Case::read(Path::new(&path));
+    let names = case.arrays.keys().filter_map(|name| name.strip_suffix("/file"));
     names
-        .into_iter()
         .map(|name| {
-            let (_, bytes) = array(format!("{name}/file"));
-            let (shape, pixels) = array(format!("{name}/pixels"));
-            File { name, bytes, shape, pixels }
+            let bytes = case.array(&format!("{name}/file")).bytes();
+            let expected = case.array(&format!("{name}/pixels"));
+            File { name: name.to_owned(), bytes, shape: expected.shape.clone(), pixels: expected.bytes() }
         })
         .collect()
 }

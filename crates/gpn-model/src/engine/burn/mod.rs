@@ -10,6 +10,7 @@ mod mlp;
 mod pytorch_order;
 mod resnet;
 mod resnet12;
+mod resnet18;
 
 pub(crate) use head::forward_backward as head_forward_backward;
 
@@ -53,6 +54,7 @@ pub(super) fn build(
         BackboneConfig::ResNet(config) => Box::new(BurnEngine::new(config.init(&train), input, device)),
         BackboneConfig::Conv4(config) => Box::new(BurnEngine::new(config.init(&train), input, device)),
         BackboneConfig::ResNet12(config) => Box::new(BurnEngine::new(config.init(&train), input, device)),
+        BackboneConfig::ResNet18(config) => Box::new(BurnEngine::new(config.init(&train), input, device)),
         BackboneConfig::Mlp(config) => {
             Box::new(BurnEngine::new(config.init(input.len(), &train), input, device))
         }

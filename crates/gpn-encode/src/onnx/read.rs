@@ -1,13 +1,14 @@
-//! What an ONNX file says about itself.
+//! Reading an ONNX file.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use gpn_data::contain;
 use gpn_data::format::archive::read_small_file;
 use tract_onnx::pb;
 use tract_onnx::prelude::Framework as _;
 
+use super::{Input, OnnxModel};
 use crate::error::{EncodeError, Result};
 
 /// Largest model file that is read; a larger one keeps its weights in a file beside it.
@@ -15,42 +16,8 @@ const MAX_MODEL_BYTES: u64 = 4 << 30;
 /// Largest file of weights beside a model.
 const MAX_WEIGHT_BYTES: u64 = 64 << 30;
 
-/// An ONNX file, parsed but not compiled.
-pub(crate) struct OnnxModel {
-    pub(crate) path: PathBuf,
-    pub(crate) proto: pb::ModelProto,
-    /// BLAKE3 of the file and of the weights beside it.
-    pub(crate) hash: blake3::Hash,
-    /// What must be given, without what the file gives itself.
-    pub(crate) inputs: Vec<Input>,
-    pub(crate) outputs: Vec<String>,
-    pub(crate) metadata: BTreeMap<String, String>,
-}
-
-/// One input of a model.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Input {
-    pub(crate) name: String,
-    /// ONNX's number of the element type.
-    pub(crate) element: i32,
-    /// Lengths of the axes, where they are fixed; `None` where not even their number is.
-    pub(crate) shape: Option<Vec<Option<usize>>>,
-}
-
-pub(crate) const FLOAT: i32 = 1;
-pub(crate) const INT32: i32 = 6;
-pub(crate) const INT64: i32 = 7;
-
-impl Input {
-    /// The shape for people: `[?, 3, 224, 224]`.
-    pub(crate) fn shape_text(&self) -> String {
-        let Some(shape) = &self.shape else { return "of any shape".into() };
-        let lengths = shape.iter().map(|length| length.map_or("?".to_owned(), |length| length.to_string()));
-        format!("[{}]", lengths.collect::<Vec<_>>().join(", "))
-    }
-}
-
 impl OnnxModel {
+    /// Parses a file and the facts that it declares.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         if path.is_dir() {
             return Err(EncodeError::unfit(path, "it is a directory; name an .onnx file"));
@@ -71,26 +38,6 @@ impl OnnxModel {
             proto.metadata_props.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
         let hash = hash_of(path, &bytes, graph)?;
         Ok(Self { path: path.to_owned(), hash, inputs, outputs, metadata, proto: proto.clone() })
-    }
-
-    /// The output to take: the one that is named, or the only one.
-    pub(crate) fn output(&self, named: Option<&str>) -> Result<String> {
-        match (named, self.outputs.as_slice()) {
-            (Some(name), outputs) if outputs.iter().any(|output| output == name) => Ok(name.to_owned()),
-            (Some(name), outputs) => Err(EncodeError::unfit(
-                &self.path,
-                format!("it has no output `{name}`; it has {}", outputs.join(", ")),
-            )),
-            (None, [only]) => Ok(only.clone()),
-            (None, outputs) => Err(EncodeError::unfit(
-                &self.path,
-                format!(
-                    "it has {} outputs; name the one to take as `output`: {}",
-                    outputs.len(),
-                    outputs.join(", ")
-                ),
-            )),
-        }
     }
 }
 

@@ -5,11 +5,19 @@
 //! brackets is, for each of the 36 places, a matrix product over channels of many tiles at once. Tiles of a
 //! whole group of small images go into one product, and tiles at a ragged edge read the zeros of the border.
 
+mod line;
+mod weights;
+
+pub(crate) use weights::{transform_weight_gradient, transform_weights};
+
+use line::{input_transform, output_transform, output_transform_transposed};
+
 use crate::ahead::Ahead;
 use crate::epilogue::{Epilogue, Run};
-use crate::geometry::{ConvShape, Map, TILE};
+use crate::geometry::{CHANNEL_BLOCK, ConvShape, Map, TILE};
 use crate::simd::Vector;
 use crate::tile::{Strides, accumulate, accumulate_rows, add, best_height, load, store};
+use crate::weights::{channel_start, vector_step};
 
 /// Places of a transformed tile.
 pub(crate) const PLACES: usize = 36;
@@ -25,9 +33,14 @@ pub(crate) struct Workspace<'a> {
 }
 
 /// Number of tiles that are transformed and multiplied together, for maps of at most `channels` channels:
-/// few enough that inputs, outputs and weights leave room in the second cache for the maps of the next image.
+/// few enough that inputs, outputs and weights leave room in the second cache for the maps of the next image. Weights
+/// of many channels do not fit there, and are worth reading only for many tiles.
 pub(crate) fn tiles_per_block(channels: usize) -> usize {
-    if channels > 32 { 24 } else { 512 / channels }
+    match channels {
+        0..=32 => 512 / channels,
+        33..=64 => 24,
+        _ => 96,
+    }
 }
 
 /// Length of each half of a [`Workspace`] for maps of at most `channels` channels.
@@ -101,7 +114,7 @@ const SETTLE_EVERY: usize = 8;
 /// method does. Divides the channels.
 const PRECISE_RUN: usize = 8;
 
-/// 3x3 convolution with stride 1 of `images` padded maps. `weights`: `[36][input.c][output.c]`, transformed.
+/// 3x3 convolution with stride 1 of `images` padded maps. `weights`: `[36][blocks][input.c][16]`, transformed.
 /// Where the epilogue asks for it, sums are taken in [`PRECISE_RUN`]s.
 #[inline(always)]
 pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
@@ -156,7 +169,7 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
     }
 }
 
-/// The transformed gradient of the weights, `[36][input.c][output.c]`, from padded maps of inputs and of
+/// The transformed gradient of the weights, `[36][blocks][input.c][16]`, from padded maps of inputs and of
 /// output gradients: added to `gradient`, or written over it where this is its first part.
 #[inline(always)]
 pub(crate) fn weight_gradient<V: Vector>(
@@ -211,7 +224,7 @@ pub(crate) fn weight_gradient<V: Vector>(
     }
 }
 
-/// `y[t][n] = sum over k of x[t][k] * w[k][n]`, summed in runs of `run`.
+/// `y[t][n] = sum over k of x[t][k] * w[k][n]`, summed in runs of `run`; `w` is `[n / 16][k][16]`.
 ///
 /// # Safety
 /// `x` is readable for `tiles + 15` rows of `k`, `w` for `k` rows of `n`, `y` writable for `tiles` rows of `n`;
@@ -251,25 +264,28 @@ unsafe fn multiply_tiles<V: Vector, const P: usize, const Q: usize, const ROW: u
     (k, n): (usize, usize),
     run: usize,
 ) {
-    let strides = Strides { x_row: k, x_step: 1, w_step: n };
+    let w_vector = vector_step(V::LANES, k);
+    let strides = Strides { x_row: k, x_step: 1, w_step: CHANNEL_BLOCK, w_vector };
     for c in (0..n).step_by(Q * V::LANES) {
+        // SAFETY: the caller's promise.
+        let w = unsafe { w.add(channel_start(c, k)) };
         for t in (0..tiles).step_by(P) {
             // SAFETY: the caller's promise; rows past `tiles` are read but not stored.
             unsafe {
                 let zero = [[V::zero(); Q]; P];
-                let mut total = accumulate_rows::<V, P, Q, ROW>(zero, x.add(t * k), w.add(c), strides, run);
+                let mut total = accumulate_rows::<V, P, Q, ROW>(zero, x.add(t * k), w, strides, run);
                 for first in (run..k).step_by(run) {
-                    let (x, w) = (x.add(t * k + first), w.add(first * n + c));
+                    let (x, w) = (x.add(t * k + first), w.add(first * CHANNEL_BLOCK));
                     let part = accumulate_rows::<V, P, Q, ROW>(zero, x, w, strides, run);
                     total = add(total, part);
                 }
-                store(&total, y.add(t * n + c), n, tiles - t);
+                store(&total, y.add(t * n + c), (n, V::LANES), tiles - t);
             }
         }
     }
 }
 
-/// `sums[k][n] (+)= sum over tiles t of x[t][k] * y[t][n]`
+/// `sums[k][n] (+)= sum over tiles t of x[t][k] * y[t][n]`; `sums` are `[n / 16][k][16]`.
 struct TransposedProduct {
     x: *const f32,
     y: *const f32,
@@ -285,15 +301,17 @@ impl TransposedProduct {
     /// The pointers reach every value the sizes name; P divides `k` and `Q * LANES` divides `n`.
     #[inline(always)]
     unsafe fn run<V: Vector, const P: usize, const Q: usize>(&self) {
-        let strides = Strides { x_row: 1, x_step: self.k, w_step: self.n };
+        let strides = Strides { x_row: 1, x_step: self.k, w_step: self.n, w_vector: V::LANES };
+        let vector = vector_step(V::LANES, self.k);
         for c in (0..self.k).step_by(P) {
             for o in (0..self.n).step_by(Q * V::LANES) {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    let sums = self.sums.add(c * self.n + o);
-                    let acc = if self.is_first { [[V::zero(); Q]; P] } else { load(sums, self.n) };
+                    let sums = self.sums.add(channel_start(o, self.k) + c * CHANNEL_BLOCK);
+                    let acc =
+                        if self.is_first { [[V::zero(); Q]; P] } else { load(sums, CHANNEL_BLOCK, vector) };
                     let acc = accumulate(acc, self.x.add(c), self.y.add(o), strides, self.tiles);
-                    store(&acc, sums, self.n, P);
+                    store(&acc, sums, (CHANNEL_BLOCK, vector), P);
                 }
             }
         }
@@ -392,154 +410,4 @@ unsafe fn load_column<V: Vector, const N: usize>(from: *const f32, step: usize) 
         *value = unsafe { V::load(from.add(i * step)) };
     }
     column
-}
-
-/// Interpolation points are 0, +-NEAR, +-FAR and infinity. The textbook's 1 and 2 lose three bits more, enough
-/// to flip a ReLU near zero now and then.
-const NEAR: f32 = 0.625;
-const FAR: f32 = 1.5;
-const NEAR2: f32 = NEAR * NEAR;
-const FAR2: f32 = FAR * FAR;
-
-/// `B' d`
-#[inline(always)]
-fn input_transform<V: Vector>(d: [V; 6]) -> [V; 6] {
-    let (product, sum) = (V::splat(NEAR2 * FAR2), V::splat(-NEAR2 - FAR2));
-    let even = d[2].mul_add(V::splat(-FAR2), d[4]);
-    let odd = d[1].mul_add(V::splat(-FAR2), d[3]);
-    let far_even = d[2].mul_add(V::splat(-NEAR2), d[4]);
-    let far_odd = d[1].mul_add(V::splat(-NEAR2), d[3]);
-    [
-        d[0].mul_add(product, d[2].mul_add(sum, d[4])),
-        odd.mul_add(V::splat(NEAR), even),
-        odd.mul_add(V::splat(-NEAR), even),
-        far_odd.mul_add(V::splat(FAR), far_even),
-        far_odd.mul_add(V::splat(-FAR), far_even),
-        d[1].mul_add(product, d[3].mul_add(sum, d[5])),
-    ]
-}
-
-/// `A' m`
-#[inline(always)]
-fn output_transform<V: Vector>(m: [V; 6]) -> [V; 4] {
-    let (sum, difference) = (m[1].add(m[2]), m[1].sub(m[2]));
-    let (far_sum, far_difference) = (m[3].add(m[4]), m[3].sub(m[4]));
-    [
-        m[0].add(sum).add(far_sum),
-        far_difference.mul_add(V::splat(FAR), difference.mul(V::splat(NEAR))),
-        far_sum.mul_add(V::splat(FAR2), sum.mul(V::splat(NEAR2))),
-        far_difference.mul_add(V::splat(FAR * FAR2), difference.mul_add(V::splat(NEAR * NEAR2), m[5])),
-    ]
-}
-
-/// `A g`
-#[inline(always)]
-fn output_transform_transposed<V: Vector>(g: [V; 4]) -> [V; 6] {
-    let even = g[2].mul_add(V::splat(NEAR2), g[0]);
-    let odd = g[3].mul_add(V::splat(NEAR2), g[1]);
-    let far_even = g[2].mul_add(V::splat(FAR2), g[0]);
-    let far_odd = g[3].mul_add(V::splat(FAR2), g[1]);
-    [
-        g[0],
-        odd.mul_add(V::splat(NEAR), even),
-        odd.mul_add(V::splat(-NEAR), even),
-        far_odd.mul_add(V::splat(FAR), far_even),
-        far_odd.mul_add(V::splat(-FAR), far_even),
-        g[3],
-    ]
-}
-
-/// `G w G'`: weights `[9][pairs]` become `[36][pairs]`; `pairs` is a multiple of 16.
-#[inline(always)]
-pub(crate) fn transform_weights<V: Vector>(weights: &[f32], pairs: usize, out: &mut [f32]) {
-    assert!(weights.len() >= 9 * pairs && out.len() >= PLACES * pairs && pairs.is_multiple_of(V::LANES));
-    for i in (0..pairs).step_by(V::LANES) {
-        let mut half = [[V::zero(); 3]; 6];
-        for column in 0..3 {
-            // SAFETY: `weights` holds nine planes of `pairs` values.
-            let line = unsafe { load_column(weights.as_ptr().add(column * pairs + i), 3 * pairs) };
-            let line = weight_transform::<V>(line);
-            for row in 0..6 {
-                half[row][column] = line[row];
-            }
-        }
-        for (row, &line) in half.iter().enumerate() {
-            for (column, value) in weight_transform(line).into_iter().enumerate() {
-                // SAFETY: `out` holds 36 planes of `pairs` values.
-                unsafe { value.store(out.as_mut_ptr().add((row * 6 + column) * pairs + i)) };
-            }
-        }
-    }
-}
-
-/// `G' u G`: the gradient of transformed weights `[36][pairs]` becomes that of the weights, `[9][pairs]`.
-#[inline(always)]
-pub(crate) fn transform_weight_gradient<V: Vector>(gradient: &[f32], pairs: usize, out: &mut [f32]) {
-    assert!(gradient.len() >= PLACES * pairs && out.len() >= 9 * pairs && pairs.is_multiple_of(V::LANES));
-    for i in (0..pairs).step_by(V::LANES) {
-        let mut half = [[V::zero(); 6]; 3];
-        for column in 0..6 {
-            // SAFETY: `gradient` holds 36 planes of `pairs` values.
-            let line = unsafe { load_column(gradient.as_ptr().add(column * pairs + i), 6 * pairs) };
-            let line = weight_transform_transposed::<V>(line);
-            for row in 0..3 {
-                half[row][column] = line[row];
-            }
-        }
-        for (row, &line) in half.iter().enumerate() {
-            for (column, value) in weight_transform_transposed(line).into_iter().enumerate() {
-                // SAFETY: `out` holds nine planes of `pairs` values.
-                unsafe { value.store(out.as_mut_ptr().add((row * 3 + column) * pairs + i)) };
-            }
-        }
-    }
-}
-
-/// The rows of G that belong to +-point are (1, +-point, point^2) times this; `other` is the other point.
-const fn weight_factor(point: f64, other: f64) -> f64 {
-    0.5 / (point * point * (point * point - other * other))
-}
-const NEAR_FACTOR: f64 = weight_factor(NEAR as f64, FAR as f64);
-const FAR_FACTOR: f64 = weight_factor(FAR as f64, NEAR as f64);
-/// G's row of the point 0 has this as its first value.
-const ZERO_FACTOR: f32 = 1.0 / (NEAR2 * FAR2);
-/// First, second and third value of those rows.
-const NEAR_ROW: [f32; 3] = factor_row(NEAR_FACTOR, NEAR as f64);
-const FAR_ROW: [f32; 3] = factor_row(FAR_FACTOR, FAR as f64);
-
-const fn factor_row(factor: f64, point: f64) -> [f32; 3] {
-    [factor as f32, (factor * point) as f32, (factor * point * point) as f32]
-}
-
-/// `G w`
-#[inline(always)]
-fn weight_transform<V: Vector>(w: [V; 3]) -> [V; 6] {
-    let near = weighted(NEAR_ROW[0], w[0], NEAR_ROW[2], w[2]);
-    let far = weighted(FAR_ROW[0], w[0], FAR_ROW[2], w[2]);
-    [
-        w[0].mul(V::splat(ZERO_FACTOR)),
-        w[1].mul_add(V::splat(NEAR_ROW[1]), near),
-        w[1].mul_add(V::splat(-NEAR_ROW[1]), near),
-        w[1].mul_add(V::splat(FAR_ROW[1]), far),
-        w[1].mul_add(V::splat(-FAR_ROW[1]), far),
-        w[2],
-    ]
-}
-
-/// `G' u`
-#[inline(always)]
-fn weight_transform_transposed<V: Vector>(u: [V; 6]) -> [V; 3] {
-    let (near, far) = (u[1].add(u[2]), u[3].add(u[4]));
-    let (near_odd, far_odd) = (u[1].sub(u[2]), u[3].sub(u[4]));
-    [
-        u[0].mul_add(V::splat(ZERO_FACTOR), weighted(NEAR_ROW[0], near, FAR_ROW[0], far)),
-        weighted(NEAR_ROW[1], near_odd, FAR_ROW[1], far_odd),
-        weighted(NEAR_ROW[2], near, FAR_ROW[2], far).add(u[5]),
-    ]
-}
-
-/// `a * x + b * y`
-#[inline(always)]
-fn weighted<V: Vector>(a: f32, x: V, b: f32, y: V) -> V {
-    x.mul_add(V::splat(a), y.mul(V::splat(b)))
 }
