@@ -34,7 +34,7 @@ class Others:
         while not ended:
             ended = self.done.wait(0.25)
             now = spent(self.known)
-            self.total += sum(seconds - before.get(number, 0.0) for number, seconds in now.items() if number in before)
+            self.total += sum(seconds - before.get(number, 0.0) for number, seconds in now.items())
             before = now
         self.share = self.total / (time.monotonic() - began)
 

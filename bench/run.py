@@ -8,7 +8,8 @@ median step times of that round, so that a slow phase of the machine touches all
     bench/run.py [--python PYTHON_WITH_TORCH] [--rounds 5] [--seconds 3] [--binary BENCH_STEP] [--simd avx2]
         [--tuned-only] [--name NAME] [W1 W2 ...]
 
-`--simd avx2` holds both to AVX2, for a fair comparison of that path on a machine with AVX-512. Writes raw.jsonl and
+Both use the processor's best instruction set unless `--simd` names another: `--simd avx2` holds both to AVX2, for a fair
+comparison of that path on a machine with AVX-512. Writes raw.jsonl and
 summary.md to bench/runs/YYYY-MM-DD, or YYYY-MM-DD-NAME (with a number behind where that exists).
 """
 
@@ -36,8 +37,9 @@ WORKLOADS = {
     "W8": ("resnet12 training step, batch 64 at 84x84", None, None),
     "W9": ("resnet18 training step, batch 32 at 224x224", None, None),
 }
-# What holds PyTorch, and the engine, to an instruction set that is not the processor's best.
+# What makes PyTorch, and the engine, use an instruction set. PyTorch uses AVX-512 by itself where the processor has it.
 FORCED = {
+    None: ({}, {}),
     "avx512": ({}, {"GPN_SIMD": "avx512"}),
     "avx2": ({"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}, {"GPN_SIMD": "avx2"}),
 }
@@ -69,6 +71,15 @@ def processor():
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or "unknown processor"
+
+
+def best_simd():
+    """The best instruction set of the processor, of those that there are bars for."""
+    try:
+        has_avx512 = "avx512f" in pathlib.Path("/proc/cpuinfo").read_text().split()
+    except OSError:
+        has_avx512 = False
+    return "avx512" if has_avx512 else "avx2"
 
 
 def output_folder(name):
@@ -133,7 +144,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--binary", help="the example bench_step, built before (default: it is built)")
     parser.add_argument("--seconds", type=float, default=3.0, help="time per process after warm-up")
-    parser.add_argument("--simd", choices=list(FORCED), default="avx512", help="instruction set of both")
+    parser.add_argument(
+        "--simd", choices=[simd for simd in FORCED if simd], help="instruction set of both (default: the processor's best)"
+    )
     parser.add_argument("--tuned-only", action="store_true", help="leave PyTorch with the default allocator out")
     parser.add_argument("--name", help="name of the run, behind the date")
     arguments = parser.parse_args()
@@ -161,7 +174,7 @@ def main():
                     raw.write(json.dumps(line) + "\n")
                     raw.flush()
             print(f"round {number + 1} of {arguments.rounds} done", file=sys.stderr)
-    text = summary(results, workloads, arguments.rounds, arguments.python, arguments.simd)
+    text = summary(results, workloads, arguments.rounds, arguments.python, arguments.simd or best_simd())
     (folder / "summary.md").write_text(text)
     print(text)
     print(f"raw numbers: {folder / 'raw.jsonl'}", file=sys.stderr)

@@ -53,12 +53,20 @@ pub(crate) fn from_py(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Array(list.iter().map(|item| from_py(&item)).collect::<PyResult<_>>()?));
     }
     if object.is_instance_of::<PyInt>() {
-        return Ok(object.extract::<i64>()?.into());
+        return integer(object);
     }
     if object.is_instance_of::<PyFloat>() {
         return Ok(object.extract::<f64>()?.into());
     }
     Ok(Value::String(object.extract()?))
+}
+
+/// A Python integer as a JSON value: any of 64 bits, with a sign or without.
+pub(crate) fn integer(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    match object.extract::<i64>() {
+        Ok(number) => Ok(number.into()),
+        Err(_) => Ok(object.extract::<u64>()?.into()),
+    }
 }
 
 /// Anything that serialises as a Python object.

@@ -6,11 +6,11 @@ use gpn::train::Estimate;
 use gpn::{Evaluation, EvaluationRequest, StopHandle, TestTasks, TrainedModel, evaluate_model, newest_model};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{PyBool, PyDict, PyString};
 use serde::Deserialize as _;
 
 use crate::benchmark::PyBenchmark;
-use crate::convert::{Columns, from_py, json, serialised, to_py};
+use crate::convert::{Columns, from_py, integer, json, serialised, to_py};
 use crate::errors::bad_input;
 use crate::html;
 use crate::model::{PyModel, device};
@@ -139,6 +139,8 @@ fn pair(estimate: Estimate) -> (f64, f64) {
 /// Keywords of a caller as a request: the names are those of its fields. Everything left out is the default.
 pub(crate) fn request(asked: Option<&Bound<'_, PyDict>>) -> PyResult<EvaluationRequest> {
     let mut fields = json(&EvaluationRequest::default())?;
+    // Not every path is text, as JSON is.
+    let (mut tasks_file, mut names) = (None, None);
     for (key, value) in asked.map(PyDictMethods::iter).into_iter().flatten() {
         let key: String = key.extract()?;
         // `lambda` is a word of Python itself.
@@ -148,11 +150,23 @@ pub(crate) fn request(asked: Option<&Bound<'_, PyDict>>) -> PyResult<EvaluationR
                 "evaluate() got an unexpected keyword argument '{key}'"
             )));
         };
-        *field = if value.hasattr("__fspath__")? {
-            value.extract::<PathBuf>()?.to_string_lossy().into_owned().into()
-        } else if value.hasattr("__index__")? && !value.is_instance_of::<PyBool>() {
-            // Also numbers of NumPy.
-            value.call_method0("__index__")?.extract::<i64>()?.into()
+        let path = match name {
+            "tasks_file" => Some(&mut tasks_file),
+            "names" => Some(&mut names),
+            _ => None,
+        };
+        if let Some(path) = path
+            && (value.is_instance_of::<PyString>() || value.hasattr("__fspath__")?)
+        {
+            *path = Some(value.extract::<PathBuf>()?);
+            continue;
+        }
+        let is_truth = value.is_instance_of::<PyBool>();
+        // Also numbers of NumPy.
+        *field = if !is_truth && value.hasattr("__index__")? {
+            integer(&value.call_method0("__index__")?)?
+        } else if !is_truth && value.hasattr("__float__")? {
+            value.extract::<f64>()?.into()
         } else {
             from_py(&value)?
         };
@@ -160,7 +174,8 @@ pub(crate) fn request(asked: Option<&Bound<'_, PyDict>>) -> PyResult<EvaluationR
             return Err(bad_input(format!("{key}: {}", error.to_string().replace('`', ""))));
         }
     }
-    EvaluationRequest::deserialize(fields).map_err(|error| bad_input(error.to_string()))
+    let request = EvaluationRequest::deserialize(fields).map_err(|error| bad_input(error.to_string()))?;
+    Ok(EvaluationRequest { tasks_file, names, ..request })
 }
 
 /// Evaluates a model (a `gpn.Model`, or the path of a model file or run) on tasks of a benchmark's held-out classes, as `gpn eval` does.

@@ -157,6 +157,20 @@ def test_evaluation(run: gpn.Run, benchmark) -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'ways'"):
         run.evaluate(ways=3)
     assert run.evaluate(way=np.int64(3), queries=3, tasks=20, lambda_=0.5, tasks_file=None).lambda_ == 0.5
+    last = run.evaluate(way=3, queries=3, tasks=20, seed=2**64 - 1, lambda_=np.float32(0.25))
+    assert last.lambda_ == 0.25 and last.fingerprint != evaluation.fingerprint
+    with pytest.raises(OverflowError):
+        run.evaluate(seed=2**64)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names of bytes that are no text")
+def test_a_path_need_not_be_text(run: gpn.Run, tmp_path) -> None:
+    file = tmp_path / os.fsdecode(b"tasks-\xff.json")
+    file.write_text("no tasks")
+    for path in (file, str(file)):
+        with pytest.raises(gpn.GpnError) as raised:
+            run.evaluate(tasks_file=path)
+        assert not isinstance(raised.value, gpn.NotFoundError), raised.value
 
 
 def test_settings_are_checked(benchmark, tmp_path) -> None:

@@ -18,7 +18,20 @@ const ON_SIGNAL: &str = "stopping: mpirun was stopped, or another rank has ended
 
 pub(crate) fn run(arguments: &TrainArguments, device: &Device) -> anyhow::Result<()> {
     let group = gpn::mpi_group()?;
+    let _guard = AbortOnPanic(group.as_ref());
     if group.rank() == 0 { lead(arguments, device, &group) } else { follow(arguments, device, &group) }
+}
+
+/// Ends all processes where this one panics: the others would wait for it forever.
+struct AbortOnPanic<'a>(&'a dyn Group);
+
+impl Drop for AbortOnPanic<'_> {
+    fn drop(&mut self) {
+        // The hook has said what happened.
+        if std::thread::panicking() && self.0.size() > 1 {
+            self.0.abort();
+        }
+    }
 }
 
 fn lead(arguments: &TrainArguments, device: &Device, group: &Arc<dyn Group>) -> anyhow::Result<()> {

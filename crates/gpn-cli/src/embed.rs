@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gpn::{Classifier, Device, EmbedRequest, SampleEncoder, Shard, ShardRequest};
+use gpn::{EmbedRequest, Shard, ShardRequest};
 
 use crate::encoder::EncoderArguments;
 use crate::shard;
@@ -25,7 +25,7 @@ pub(crate) struct EmbedArguments {
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
     /// The column of a CSV file that holds the texts.
-    #[arg(long, value_name = "NAME", default_value = "text")]
+    #[arg(long, value_name = "NAME", default_value = "text", conflicts_with = "shard")]
     text_column: String,
     /// Replace files that are there already.
     #[arg(long)]
@@ -76,14 +76,7 @@ pub(crate) fn run(arguments: &EmbedArguments) -> anyhow::Result<()> {
 fn run_shard(arguments: &EmbedArguments, shard: Shard) -> anyhow::Result<()> {
     let EmbedArguments { encoder, inputs, out, settings, .. } = arguments;
     let request = ShardRequest { inputs, shard, out, replace: arguments.force };
-    let is_encoder = encoder.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
-        || encoder.join("tokenizer.json").exists();
-    let done = if is_encoder {
-        let encoder = SampleEncoder::open(encoder, &settings.config(), settings.cache())?;
-        watched(|watch| gpn::encode_shard(&encoder, &request, watch))??
-    } else {
-        let classifier = Classifier::open(encoder, &Device::cpu())?;
-        watched(|watch| gpn::embed_shard(&classifier, &request, watch))??
-    };
+    let (config, cache) = (settings.config(), settings.cache());
+    let done = watched(|watch| gpn::embed_shard_by(encoder, &config, cache, &request, watch))??;
     shard::told(&done, arguments.json)
 }

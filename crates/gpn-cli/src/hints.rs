@@ -45,6 +45,7 @@ fn of_library(error: &Error) -> Option<String> {
         Error::EncoderMissing { .. } => "name it with --encoder FILE".into(),
         Error::NothingToChoose => "`gpn teach` does that".into(),
         Error::Exists { .. } => "name another file, or pass --force to replace it".into(),
+        Error::NotThisShard { .. } => "name another folder, or pass --force to replace it".into(),
         Error::TaxonomyMissing { .. } => {
             format!(
                 "name one with --taxonomy KIND:PATH ({})",

@@ -49,6 +49,7 @@ impl Array {
         };
         let stored: Vec<f32> =
             bytes[header.start..].chunks_exact(element.size).take(length).map(float).collect();
+        assert_eq!(stored.len(), length, "{name}: values of an array of shape {:?}", header.shape);
         let values = if header.fortran { in_c_order(&stored, &header.shape) } else { stored };
         Self { shape: header.shape, values }
     }
@@ -108,8 +109,8 @@ impl Case {
         self.arrays.iter().filter_map(move |(name, array)| Some((name.strip_prefix(prefix)?, array)))
     }
 
-    /// Whether values that go into ReLU, max pooling and the like stay so far from its kink that no order of summation
-    /// takes them across. The fixtures do; results of any way to compute may be compared there.
+    /// Whether values that go into ReLU, max pooling and the like stay so far from its kink that no order of
+    /// summation takes them across. The fixtures do; results of any way to compute may be compared there.
     pub fn is_far_from_kinks(&self) -> bool {
         self.get("margin").is_some_and(|margin| margin.values[0] >= 1e-4)
     }

@@ -34,7 +34,7 @@ impl Output<'_> {
     fn map(&self) -> Map {
         match self {
             Self::Keep(e) => e.map,
-            Self::KeepWithSums(e) => e.map(),
+            Self::KeepWithSums(e) => e.map,
             Self::ThroughRelu(e) => e.map,
             Self::ThroughPool(e) => e.map,
             Self::BiasRelu(e) => e.map,
@@ -130,7 +130,10 @@ impl Kernel for Convolve<'_> {
                     operands.backward_unit::<V, _>(&mut e);
                 }
             }
-            Output::KeepWithSums(mut e) => operands.forward::<V, _>(&mut e),
+            Output::KeepWithSums(mut e) => {
+                e.check(images);
+                operands.forward::<V, _>(&mut e);
+            }
             Output::BiasRelu(mut e) => {
                 e.check(images);
                 operands.forward::<V, _>(&mut e);
@@ -193,7 +196,7 @@ impl<'a> Operands<'a> {
             input,
             output,
             kernel: shape.kernel,
-            // Gradients of stride 2 come here for 1x1 kernels alone, whose map has the pixels under them only.
+            // Gradients of stride 2 come here for 1x1 kernels only, whose map has just the pixels under them.
             stride: if input == shape.input { shape.stride } else { 1 },
             is_wide: shape.is_wide(),
             maps: self.maps,
@@ -357,8 +360,8 @@ impl Kernel for FinishWeightGradient<'_> {
     }
 }
 
-/// Adds the gradients of the parts of a batch in order, for one block of output channels, and leaves them in PyTorch's
-/// order.
+/// Adds the gradients of the parts of a batch in order, for one block of output channels, and leaves them in
+/// PyTorch's order.
 pub(crate) struct SumWeightGradient<'a> {
     pub(crate) shape: &'a ConvShape,
     pub(crate) parts: &'a [f32],

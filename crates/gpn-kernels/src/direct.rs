@@ -26,8 +26,9 @@ pub(crate) struct Direct<'a> {
     pub(crate) ahead: Ahead<'a>,
 }
 
-/// How the values under a row of taps are summed. They come in `taps` runs, `tap` values apart; of each run, `blocks`
-/// pieces of `steps` values are summed one after the other: first those of all taps in the first piece, from zero.
+/// How the values under a row of taps are summed. They come in `taps` runs, `tap` values apart; of each run,
+/// `blocks` pieces of `steps` values are summed one after the other: first those of all taps in the first
+/// piece, from zero.
 #[derive(Clone, Copy)]
 struct Order {
     taps: usize,
@@ -37,7 +38,8 @@ struct Order {
 }
 
 impl Order {
-    /// Sums block of channels by block of channels, as oneDNN and therefore PyTorch does: the outputs are the same bits.
+    /// Sums block of channels by block of channels, as oneDNN and therefore PyTorch does: the outputs are the
+    /// same bits.
     fn of(channels: usize, kernel: usize) -> Order {
         if channels <= CHANNEL_BLOCK {
             return Order { taps: 1, tap: 0, blocks: 1, steps: kernel * channels };
@@ -134,17 +136,16 @@ impl Sweep<'_> {
         &self,
         epilogue: &mut E,
     ) {
-        // Few weights stay in the cache while a row of pixels is swept. Of many, only a block does, which then
-        // sweeps all pixels.
-        let (outer, inner) = if self.is_wide { (Q * V::LANES, self.output.c) } else { (self.output.c, 0) };
+        // Few weights stay in the cache while a row of pixels is swept. Of many, only a block does, which
+        // then sweeps all pixels.
+        let outer = if self.is_wide { Q * V::LANES } else { self.output.c };
         for first in (0..self.output.c).step_by(outer) {
-            let end = if inner == 0 { self.output.c } else { first + outer };
             for image in 0..self.images {
                 for y in 0..self.output.h {
                     if first == 0 {
                         self.pace.fetch::<V>(image * self.output.h + y);
                     }
-                    for c in (first..end).step_by(Q * V::LANES) {
+                    for c in (first..first + outer).step_by(Q * V::LANES) {
                         for x in (0..self.output.w).step_by(P) {
                             // SAFETY: a tile past the end of the row reads the slack of the padded map.
                             unsafe { self.run_tile::<V, E, P, Q, ROW>((image, y, x, c), epilogue) };
@@ -213,9 +214,9 @@ impl Sweep<'_> {
     }
 }
 
-/// Gradient of the images under a convolution of any kernel and stride, by its definition, pixel by pixel. Slow: it is
-/// for looking into a network, training does not need it. `weights`: PyTorch's; `maps`: padded output gradients;
-/// `out`: `[images, channels, h, w]`.
+/// Gradient of the images under a convolution of any kernel and stride, by its definition, pixel by pixel.
+/// Slow: it is for looking into a network, training does not need it. `weights`: PyTorch's; `maps`: padded
+/// output gradients; `out`: `[images, channels, h, w]`.
 #[inline(always)]
 pub(crate) fn image_gradient<V: Vector>(
     shape: &ConvShape,

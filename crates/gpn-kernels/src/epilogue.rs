@@ -25,7 +25,8 @@ pub(crate) fn is_streamable(maps: &[f32]) -> bool {
 
 /// Receives the outputs of a convolution, a run of pixels and one vector of channels at a time.
 pub(crate) trait Epilogue<V: Vector> {
-    /// Whether sums are taken in short runs, which round less: for outputs whose sign decides where gradients flow.
+    /// Whether sums are taken in short runs, which round less: for outputs whose sign decides where gradients
+    /// flow.
     const IS_PRECISE: bool = false;
 
     /// Takes channels `c .. c + LANES` of the pixels of `run`.
@@ -55,8 +56,13 @@ impl<'a> ChannelSums<'a> {
         ChannelSums { short, long, channels }
     }
 
-    /// The short sums of channels `c .. c + LANES`, to be continued pixel by pixel: how many pixels a register
-    /// tile has depends on the instruction set, and the order of a sum must not.
+    /// Checks that there is a sum for each channel of `map`.
+    pub(crate) fn check(&self, map: Map) {
+        assert_eq!(self.channels, map.c);
+    }
+
+    /// The short sums of channels `c .. c + LANES`, to be continued pixel by pixel: how many pixels a
+    /// register tile has depends on the instruction set, and the order of a sum must not.
     ///
     /// # Safety
     /// `c + LANES` does not exceed the channels.
@@ -95,20 +101,17 @@ impl<'a> ChannelSums<'a> {
 
 /// Training, forward: keeps the raw output and its sums for batch norm.
 pub(crate) struct KeepWithSums<'a> {
-    out: &'a mut [f32],
-    map: Map,
-    sums: ChannelSums<'a>,
+    /// Dense maps of the group.
+    pub(crate) out: &'a mut [f32],
+    pub(crate) map: Map,
+    pub(crate) sums: ChannelSums<'a>,
 }
 
-impl<'a> KeepWithSums<'a> {
-    /// `out`: dense maps of the group.
-    pub(crate) fn new(out: &'a mut [f32], images: usize, map: Map, sums: ChannelSums<'a>) -> Self {
-        assert!(out.len() >= images * map.len() && is_streamable(out));
-        KeepWithSums { out, map, sums }
-    }
-
-    pub(crate) fn map(&self) -> Map {
-        self.map
+impl KeepWithSums<'_> {
+    /// Checks that `out` holds the maps of `images` images, and that there are sums of all channels.
+    pub(crate) fn check(&self, images: usize) {
+        assert!(self.out.len() >= images * self.map.len() && is_streamable(self.out));
+        self.sums.check(self.map);
     }
 }
 
@@ -137,7 +140,8 @@ impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
     }
 }
 
-/// Inference where a pooling follows: keeps the output as it is.
+/// Keeps the output as it is: in inference where a shortcut or pooling follows, and in the backward pass the
+/// gradient of what a shortcut's convolution reads.
 pub(crate) struct Keep<'a> {
     pub(crate) out: &'a mut [f32],
     pub(crate) map: Map,
@@ -156,8 +160,9 @@ impl<V: Vector> Epilogue<V> for Keep<'_> {
     }
 }
 
-/// The gradient that reaches a block's input past its convolutions: the gradient of the block's output,
-/// at every `stride`-th pixel and in the first channels.
+/// The gradient that reaches a block's input by way of the shortcut, at every `stride`-th pixel: of an
+/// identity the gradient of the block's output, in the first channels, and of a convolution the gradient of
+/// what it reads.
 #[derive(Clone, Copy)]
 pub(crate) struct ShortcutGradient<'a> {
     /// Dense maps of the group.
@@ -216,12 +221,16 @@ pub(crate) struct ThroughRelu<'a> {
 }
 
 impl ThroughRelu<'_> {
-    /// Checks that the slices hold the maps of `images` images.
+    /// Checks that the slices hold the maps of `images` images, and that there are sums of all channels.
     pub(crate) fn check(&self, images: usize) {
         assert!(self.activated.len() >= images * self.map.padded_len());
         assert!(self.raw.len() >= images * self.map.len() && self.out.len() >= images * self.map.len());
         assert!(is_streamable(self.out));
-        assert!(self.projected.as_ref().is_none_or(|p| p.raw.len() >= images * self.map.len()));
+        self.sums.check(self.map);
+        if let Some(projected) = &self.projected {
+            assert!(projected.raw.len() >= images * self.map.len());
+            projected.sums.check(self.map);
+        }
         if let Some(shortcut) = &self.shortcut {
             shortcut.check(self.map, images);
         }
@@ -277,7 +286,8 @@ impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
     }
 }
 
-/// Inference: adds the folded batch norm's shift and the shortcut, applies the activation, writes a padded map.
+/// Inference: adds the folded batch norm's shift and the shortcut, applies the activation, writes a padded
+/// map.
 pub(crate) struct BiasRelu<'a> {
     pub(crate) bias: &'a [f32],
     pub(crate) shortcut: Shortcut<'a>,

@@ -44,7 +44,7 @@ pub enum KernelError {
         classes: usize,
     },
     /// Backward was asked for without a forward pass to go back through.
-    #[error("backward called before forward: call `Network::forward` first (`infer` keeps nothing for it)")]
+    #[error("backward called without a forward pass: call `forward` first (`infer` keeps nothing for it)")]
     NoForward,
     /// The environment variable `GPN_SIMD` asks for a path this machine or program does not have.
     #[error("GPN_SIMD={asked} is not available here: choose one of {available} or unset it")]

@@ -1,7 +1,8 @@
 //! Max pooling of activated maps: on the way into a convolution, and back on the way out of its gradient.
 //!
-//! Pooled maps are made when they are needed, and gradients are kept at pooled pixels. Which pixel of a window a
-//! gradient belongs to is found again from the raw outputs: the first of the window's largest values.
+//! Pooled maps are made when they are needed, and gradients are kept at pooled pixels. Which pixel of a
+//! window a gradient belongs to is found again from the raw outputs: the first of the window's largest
+//! values.
 
 use crate::epilogue::{ChannelSums, Epilogue, ProjectedSums, Run, ShortcutGradient, is_streamable};
 use crate::geometry::Map;
@@ -28,7 +29,8 @@ impl Window {
 }
 
 /// Where the `N` pixels of the window of pooled pixel (y, x) begin in a dense map: 4 of [`Window::Two`], 9 of
-/// [`Window::Three`]. Pixels beyond the edge are replaced by their neighbour inside, which is in the window too.
+/// [`Window::Three`]. Pixels beyond the edge are replaced by their neighbour inside, which is in the window
+/// too.
 #[inline(always)]
 fn window<const N: usize>(map: Map, y: usize, x: usize) -> [usize; N] {
     let mut pixels = [0; N];
@@ -196,12 +198,16 @@ pub(crate) struct ThroughPool<'a> {
 }
 
 impl ThroughPool<'_> {
-    /// Checks that the slices hold the maps of `images` images.
+    /// Checks that the slices hold the maps of `images` images, and that there are sums of all channels.
     pub(crate) fn check(&self, images: usize) {
         self.pooling.check(self.map, images);
         assert!(self.activated.len() >= images * self.map.padded_len());
         assert!(self.out.len() >= images * self.map.len() && is_streamable(self.out));
         assert_eq!(self.projected.is_some(), self.pooling.shortcut.is_some());
+        self.sums.check(self.map);
+        if let Some(projected) = &self.projected {
+            projected.sums.check(self.map);
+        }
         if let Some(shortcut) = &self.shortcut {
             shortcut.check(self.map, images);
         }
@@ -216,8 +222,8 @@ impl ThroughPool<'_> {
         c: usize,
         values: &[V; P],
     ) {
-        // SAFETY: pooled pixels are inside the pooled map and so are their sources inside the raw map; the slices
-        // were checked to hold the group.
+        // SAFETY: pooled pixels are inside the pooled map and so are their sources inside the raw map; the
+        // slices were checked to hold the group.
         unsafe {
             let [mut sum, mut products] = self.sums.short::<V>(c);
             let mut past_products = V::zero();
@@ -320,7 +326,8 @@ impl Kernel for PoolNormBackward<'_> {
 }
 
 impl PoolNormBackward<'_> {
-    /// What each pixel of a window takes of the gradient `left`, which belongs to the first of the largest values.
+    /// What each pixel of a window takes of the gradient `left`, which belongs to the first of the largest
+    /// values.
     ///
     /// # Safety
     /// `pixels` are indices of vectors of the raw outputs.

@@ -2,7 +2,7 @@
 
 use crate::geometry::{CHANNEL_BLOCK, Map};
 
-/// Side of the average pooling window at the end of the ResNets.
+/// Side of the average pooling window at the end of ResNet-08 and ResNet-20.
 pub(crate) const AVERAGE_POOL: usize = 8;
 
 /// The windows of a map that are averaged: number, first row and first column of each.

@@ -1,4 +1,5 @@
-//! Gradient of the weights of a convolution by its definition: register tiles of inputs by outputs, summed over pixels.
+//! Gradient of the weights of a convolution by its definition: register tiles of inputs by outputs, summed
+//! over pixels.
 
 use crate::ahead::Ahead;
 use crate::geometry::{CHANNEL_BLOCK, ConvShape};
@@ -27,8 +28,9 @@ impl GradientOperands<'_> {
         assert!(self.gradients.len() >= self.images * output.padded_len());
         assert!(sums.len() >= self.shape.weight_len());
         let is_double = output.c.is_multiple_of(2 * V::LANES);
-        // The tile runs over consecutive input values under a row of taps: a multiple of 16 or 48, or that of an image.
-        // SAFETY of the calls: lengths were checked, and P divides the number of these values.
+        // The tile runs over consecutive input values under a row of taps: a multiple of 16 or 48, or that of
+        // an image.
+        // SAFETY of the calls: lengths were checked.
         unsafe {
             match (V::IS_BLOCK, self.shape.is_image(), self.shape.kernel) {
                 (true, true, 3) => self.sum_pixels::<V, 9, 1>(sums),
@@ -45,9 +47,11 @@ impl GradientOperands<'_> {
         }
     }
 
+    /// # Panics
+    /// Unless P divides the input values under a row of taps, and `Q * LANES` divides `output.c`.
+    ///
     /// # Safety
-    /// Lengths are those of [`GradientOperands::add_to`]; P divides the input values under a row of taps, `Q * LANES`
-    /// divides `output.c`.
+    /// Lengths are those of [`GradientOperands::add_to`].
     #[inline(always)]
     unsafe fn sum_pixels<V: Vector, const P: usize, const Q: usize>(&self, sums: &mut [f32]) {
         /// Rows summed before the next taps are taken, so that they stay in the first cache.
@@ -55,6 +59,7 @@ impl GradientOperands<'_> {
         let shape = self.shape;
         let (input, output) = (shape.input, shape.output);
         let row_len = shape.kernel * input.c;
+        assert!(row_len.is_multiple_of(P) && output.c.is_multiple_of(Q * V::LANES));
         let all_rows = self.images * output.h;
         // Many sums do not stay in the cache: each is taken up once.
         let rows = if shape.is_wide() { all_rows } else { ROWS };

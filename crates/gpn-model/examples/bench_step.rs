@@ -1,8 +1,8 @@
 //! Times the benchmark workloads on the path that training takes: embedder, loss, gradients, Adam.
 //!
-//! Prints one JSON line per workload: engine, workload, `step_ms`, `peak_mb`, and with `--peak` the share of the processor's
-//! peak. `bench/torch_step.py` is the
-//! counterpart in PyTorch, `bench/run.py` interleaves the two.
+//! Prints one JSON line per workload: engine, workload, `step_ms`, `peak_mb`, and with `--peak` the share of
+//! the processor's peak. `bench/torch_step.py` is the counterpart in PyTorch, `bench/run.py` interleaves the
+//! two.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut line =
             serde_json::json!({"engine": engine, "workload": name, "step_ms": times, "peak_mb": peak_mb()});
         if with_peak {
-            let peak = measured_peak_gflops(std::thread::available_parallelism()?.get().min(2));
+            let peak = measured_peak_gflops(rayon::current_num_threads());
             line["share_of_peak"] = (workload.flops()? / peak / 1e6 / median(&times)).into();
         }
         println!("{line}");

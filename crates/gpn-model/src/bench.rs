@@ -102,8 +102,8 @@ impl Workload {
     }
 }
 
-/// Times of single steps, after some to warm up (three, or fewer that take a second): at least three, and as many as fit
-/// into `at_least`.
+/// Times of single steps, after some to warm up (up to three, but no more after a second): at least three,
+/// and as many as fit into `at_least`.
 pub fn time(step: &mut Step, at_least: Duration) -> Result<Vec<Duration>> {
     let start = Instant::now();
     for _ in 0..3 {

@@ -107,7 +107,8 @@ fn nearest_centres(rows: &[f32], centres: &[f32], dim: usize) -> Vec<u32> {
         .collect()
 }
 
-/// Moves each centre to the mean of its rows, one without rows stays; the number of rows of each.
+/// Moves each centre to the mean of its rows; a centre without rows stays. Returns the number of rows of
+/// each.
 fn centre(rows: &[f32], cell_of: &[u32], centres: &mut [f32], dim: usize) -> Vec<u32> {
     let mut sums = vec![0.0_f64; centres.len()];
     let mut counts = vec![0; centres.len() / dim];
@@ -126,8 +127,8 @@ fn centre(rows: &[f32], cell_of: &[u32], centres: &mut [f32], dim: usize) -> Vec
     counts
 }
 
-/// Puts the centre of each poor cell beside that of the largest one, a little to either side of where it was. Without
-/// this, a centre in the midst of all classes may keep most of them.
+/// Puts the centre of each poor cell beside that of the largest one, a little to either side of where it was.
+/// Without this, a centre in the midst of all classes may keep most of them.
 fn divide_largest(rows: &[f32], counts: &mut [u32], centres: &mut [f32], dim: usize) {
     let mut directions = rows.chunks_exact(dim).step_by(SAMPLE_PER_CELL / 2).cycle();
     for poor in 0..counts.len() {

@@ -1,8 +1,9 @@
 //! Backbones of gated propagation networks, and what trains them.
 //!
-//! An [`Embedder`] takes samples as plain `f32` slices, normalised images `[n, 3, height, width]` or embeddings `[n, len]`
-//! of another program, and returns embeddings `[n, embedding_len]`. Give it the gradient of a loss with respect to these
-//! embeddings, and it computes the gradients of all its parameters. Any number of threads may embed with one embedder.
+//! An [`Embedder`] takes samples as plain `f32` slices, normalised images `[n, 3, height, width]` or
+//! embeddings `[n, len]` of another program, and returns embeddings `[n, embedding_len]`. Give it the
+//! gradient of a loss with respect to these embeddings, and it computes the gradients of all its parameters.
+//! Any number of threads may embed with one embedder.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -20,11 +21,12 @@
 //! | [`Device`] | `cpu`, or `cuda`, `rocm`, `wgpu` where the cargo feature of that name is built |
 //!
 //! # Engines
-//! On the processor, every backbone runs on gpn-kernels as one differentiable operation. On any other device it runs on
-//! burn's modules and autodiff, which the cargo feature of a device builds (or `burn`, to compare the two on the
-//! processor): burn takes longer to compile than all the rest. Parameters live in one place for both: named
-//! `Vec<f32>` on the host ([`TensorList`]), used by the kernels without a copy and copied to the device by burn. First
-//! values depend on the seed alone. [`EngineChoice`] picks an engine by hand; tests hold the two to the same numbers.
+//! On the processor, every backbone runs on gpn-kernels as one differentiable operation. On any other device
+//! it runs on burn's modules and autodiff, which the cargo feature of a device builds (or `burn`, to compare
+//! the two on the processor): burn takes longer to compile than all the rest. Parameters live in one place
+//! for both: named `Vec<f32>` on the host ([`TensorList`]), used by the kernels without a copy and copied to
+//! the device by burn. First values depend on the seed alone. [`EngineChoice`] picks an engine by hand; tests
+//! hold the two to the same numbers.
 //!
 //! # A training step
 //! ```
@@ -95,7 +97,7 @@ pub use neighbourhood::{Neighbourhood, SpanningTree};
 pub use optim::{Adam, AdamConfig, StepDecay, Update};
 pub use propagation::{PropagationConfig, PropagationGraph};
 pub use propagator::Propagator;
-pub use prototype_index::{EXACT_UP_TO, PrototypeIndex, nearest_classes};
+pub use prototype_index::{EXACT_UP_TO, PrototypeIndex};
 pub use tensors::{NamedTensor, TensorInfo, TensorList};
 pub use trainable::{Trainable, TrainableTensors};
 pub use weights::{Weights, save as save_weights, to_bytes as weight_bytes};

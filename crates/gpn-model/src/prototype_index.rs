@@ -1,14 +1,16 @@
 //! Which classes of the memory are nearest to a prototype.
 //!
-//! [`PrototypeIndex::new`] is exact, whatever the number of classes: it finds what comparing all of them finds, to the last
-//! bit. The first queries are compared with every prototype; an index that is asked more often keeps the prototypes a
-//! second time in 8-bit codes, which tell most classes apart at a quarter of the memory read
-//! ([`gpn_kernels::search`]).
+//! [`PrototypeIndex::new`] is exact, whatever the number of classes: it finds what comparing all of them
+//! finds, to the last bit. The first queries are compared with every prototype; an index that is asked more
+//! often keeps the prototypes a second time in 8-bit codes, which tell most classes apart at a quarter of the
+//! memory read ([`gpn_kernels::search`]).
 //!
-//! [`PrototypeIndex::approximate`] is for those who would rather miss a class now and then than look at all: it compares the
-//! classes of some cells only, and tells by [`recall`](PrototypeIndex::recall) which share of the nearest it finds.
+//! [`PrototypeIndex::approximate`] is faster to search and may miss classes: it compares the classes of some
+//! cells only, and tells by [`recall`](PrototypeIndex::recall) which share of the nearest it finds.
 //!
-//! Answers are the same at any number of threads and with every instruction set, and equally near classes come in their order.
+//! Answers are the same at any number of threads, and equally near classes come in their order. An exact
+//! index gives the same answers with every instruction set. An approximate one gives others with `portable`,
+//! which rounds differently when classes are assigned to cells.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -56,8 +58,8 @@ struct Approximate {
 }
 
 impl<'a> PrototypeIndex<'a> {
-    /// A search that finds exactly the nearest. Costs nothing before it is used; O(classes * dim) once, when it is used often, and
-    /// then a quarter of the prototypes' memory.
+    /// A search that finds exactly the nearest. Costs nothing before it is used; O(classes * dim) once, when
+    /// it is used often, and then a quarter of the prototypes' memory.
     pub fn new(memory: &'a Memory) -> Self {
         Self::of(memory.prototypes(), memory.dim)
     }
@@ -68,15 +70,15 @@ impl<'a> PrototypeIndex<'a> {
         Self { prototypes, dim, asked: AtomicUsize::new(0), codes: OnceLock::new(), approximate: None }
     }
 
-    /// A search that divides the memory into cells around centres (k-means), as many as the root of the number of classes, and
-    /// compares the classes of the cells nearest to a query. It misses classes beyond a border: few where classes lie in
-    /// groups, most where they do not, see [`recall`](Self::recall). Exact up to [`EXACT_UP_TO`] classes. Made in
-    /// O(classes^1.5).
+    /// A search that divides the memory into cells around centres (k-means), as many as the root of the
+    /// number of classes, and compares the classes of the cells nearest to a query. It misses classes beyond
+    /// a border: few where classes lie in groups, most where they do not, see [`recall`](Self::recall). Exact
+    /// up to [`EXACT_UP_TO`] classes. Made in O(classes^1.5).
     pub fn approximate(memory: &'a Memory) -> Self {
         let mut index = Self::new(memory);
         if memory.classes() > EXACT_UP_TO {
             let cells = Cells::new(&index.prototypes, index.dim);
-            let recall = measured_recall(&index, &cells);
+            let recall = measured_recall(memory, &cells);
             index.approximate = Some(Approximate { cells, recall });
         }
         index
@@ -92,15 +94,15 @@ impl<'a> PrototypeIndex<'a> {
         self.approximate.is_none()
     }
 
-    /// The share of the 10 nearest classes that is found: 1 for an exact index. For an approximate one this was measured when it was
-    /// made, with 200 prototypes of the memory for queries, each without itself; queries that are like no
-    /// prototype may find fewer.
+    /// The share of the 10 nearest classes that is found: 1 for an exact index. For an approximate one this
+    /// was measured when it was made, with 200 prototypes of the memory for queries, each without itself;
+    /// queries that are like no prototype may find fewer.
     pub fn recall(&self) -> f64 {
         self.approximate.as_ref().map_or(1.0, |approximate| approximate.recall)
     }
 
-    /// The `count` classes nearest to each of `queries: [some, dim]` by Euclidean distance, nearest first; of equally
-    /// near ones the first. Many queries at once take less time than one after the other.
+    /// The `count` classes nearest to each of `queries: [some, dim]` by Euclidean distance, nearest first; of
+    /// equally near ones the first. Many queries at once take less time than one after the other.
     pub fn nearest(&self, queries: &[f32], count: usize) -> Vec<Vec<u32>> {
         match &self.approximate {
             None => self.exact(queries, count),
@@ -121,26 +123,17 @@ impl<'a> PrototypeIndex<'a> {
     }
 }
 
-/// The `count` rows of `memory: [classes, dim]` nearest to each row of `queries: [some, dim]`, nearest first; of equally
-/// near ones the first. All rows are compared, by as many threads as there are.
-pub fn nearest_classes(memory: &[f32], queries: &[f32], dim: usize, count: usize) -> Vec<Vec<u32>> {
-    search::nearest(memory, queries, dim, count)
-}
-
-/// The share of the nearest classes of some prototypes that the cells find, the prototypes themselves left out.
-fn measured_recall(index: &PrototypeIndex<'_>, cells: &Cells) -> f64 {
-    let classes = index.prototypes.len() / index.dim;
-    let sampled: Vec<usize> = (0..SAMPLED).map(|place| place * classes / SAMPLED).collect();
-    let queries: Vec<f32> = sampled
-        .iter()
-        .flat_map(|class| &index.prototypes[class * index.dim..][..index.dim])
-        .copied()
-        .collect();
-    let exact = index.exact(&queries, NEIGHBOURS + 1);
-    let found = cells.nearest(index.prototypes(), &queries, index.dim, NEIGHBOURS + 1);
+/// The share of the nearest classes of some prototypes that the cells find, the prototypes themselves left
+/// out.
+fn measured_recall(memory: &Memory, cells: &Cells) -> f64 {
+    let sampled: Vec<u32> = (0..SAMPLED).map(|place| (place * memory.classes() / SAMPLED) as u32).collect();
+    let queries: Vec<f32> = sampled.iter().flat_map(|&class| memory.of(class)).copied().collect();
+    // An index of its own, whose codes are dropped with it.
+    let exact = PrototypeIndex::new(memory).nearest(&queries, NEIGHBOURS + 1);
+    let found = cells.nearest(memory.prototypes(), &queries, memory.dim, NEIGHBOURS + 1);
     let (mut hits, mut wanted) = (0, 0);
     for ((&own, exact), found) in sampled.iter().zip(&exact).zip(&found) {
-        for class in exact.iter().filter(|&&class| class as usize != own) {
+        for class in exact.iter().filter(|&&class| class != own) {
             wanted += 1;
             hits += usize::from(found.contains(class));
         }
@@ -194,9 +187,9 @@ mod tests {
 
     #[test]
     fn nearest_classes_come_in_order() {
-        let memory = [0.0, 5.0, 2.0, 2.5];
-        assert_eq!(nearest_classes(&memory, &[2.1, 4.0], 1, 2), [vec![2, 3], vec![1, 3]]);
-        assert_eq!(nearest_classes(&memory, &[0.0], 1, 9)[0].len(), 4);
+        let index = PrototypeIndex::of(vec![0.0_f32, 5.0, 2.0, 2.5], 1);
+        assert_eq!(index.nearest(&[2.1, 4.0], 2), [vec![2, 3], vec![1, 3]]);
+        assert_eq!(index.nearest(&[0.0], 9)[0].len(), 4);
     }
 
     #[test]
@@ -224,7 +217,7 @@ mod tests {
     fn codes_change_no_answer() {
         let memory = grouped(CODED_FROM + 1000, 24, 0);
         let queries = members(&memory, 19);
-        let scanned = nearest_classes(memory.prototypes(), &queries, 24, 7);
+        let scanned = search::nearest(memory.prototypes(), &queries, 24, 7);
         let index = PrototypeIndex::new(&memory);
         let first = index.nearest(&queries[..24], 7);
         assert!(index.codes.get().is_none(), "one query is not worth codes");
@@ -242,7 +235,7 @@ mod tests {
         let memory = Memory::new(3, prototypes);
         let queries = memory.prototypes()[30..60].to_vec();
         let index = PrototypeIndex::new(&memory);
-        assert_eq!(index.nearest(&queries, 2), nearest_classes(memory.prototypes(), &queries, 3, 2));
+        assert_eq!(index.nearest(&queries, 2), search::nearest(memory.prototypes(), &queries, 3, 2));
     }
 
     #[test]
@@ -253,10 +246,12 @@ mod tests {
         let search = || {
             let index = PrototypeIndex::approximate(&memory);
             assert!(!index.is_exact());
-            (index.nearest(&queries, 2), index.recall())
+            let found = index.nearest(&queries, 2);
+            assert!(index.codes.get().is_none(), "cells need no codes");
+            (found, index.recall())
         };
         let (found, recall) = on_threads(1, search);
-        assert_eq!((&found, recall), (&on_threads(3, search).0, recall));
+        assert_eq!(on_threads(3, search), (found.clone(), recall));
         let hits: usize =
             exact.iter().zip(&found).map(|(a, b)| a.iter().filter(|class| b.contains(class)).count()).sum();
         assert!(hits >= 380, "{hits} of 400");

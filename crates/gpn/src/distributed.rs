@@ -41,6 +41,39 @@ impl Run {
     /// Lets a group of processes train the run: the others call [`Follower::join`]. Needs no files on their machines but the
     /// benchmark.
     pub fn lead(mut self, group: &Arc<dyn Group>, watch: &Watch<'_>) -> Result<Self> {
+        if let Err(error) = self.invite(group) {
+            self.discard_if_new()?;
+            return Err(error);
+        }
+        let train = &self.trainer.config().train;
+        if train.tasks_per_step < train.shards {
+            watch.warn(&format!(
+                "steps on tasks have {} of them and {} shards: the other shards wait; raise train.tasks_per_step",
+                train.tasks_per_step, train.shards
+            ));
+        }
+        Ok(self)
+    }
+
+    /// Hands settings and state to the others, and hears whether all are ready.
+    fn invite(&mut self, group: &Arc<dyn Group>) -> Result<()> {
+        let (invitation, state) = match self.invitation() {
+            Ok(made) => made,
+            Err(error) => {
+                // The others wait for an invitation.
+                call_off(group.as_ref())?;
+                return Err(error);
+            }
+        };
+        group.of_first(&invitation)?;
+        group.of_first(&state)?;
+        let joined = self.trainer.join(group.clone());
+        let agreed = agree(group.as_ref(), joined.as_ref().err().map(ToString::to_string));
+        joined.map_err(Error::from).and(agreed)
+    }
+
+    /// The invitation and the state that the others begin with.
+    fn invitation(&mut self) -> Result<(Vec<u8>, Vec<u8>)> {
         let (_, _, origin) = RunDirectory::open(&self.folder)?;
         let invitation = Invitation {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -50,22 +83,7 @@ impl Run {
             config: self.trainer.config().clone(),
         };
         // invariant: an invitation is plain data, which always serialises.
-        group.of_first(&serde_json::to_vec(&invitation).unwrap())?;
-        group.of_first(&self.trainer.state()?)?;
-        let joined = self.trainer.join(group.clone());
-        let agreed = agree(group.as_ref(), joined.as_ref().err().map(ToString::to_string));
-        if let Err(error) = joined.map_err(Error::from).and(agreed) {
-            self.discard_if_new()?;
-            return Err(error);
-        }
-        let train = &invitation.config.train;
-        if train.tasks_per_step < train.shards {
-            watch.warn(&format!(
-                "steps on tasks have {} of them and {} shards: the other shards wait; raise train.tasks_per_step",
-                train.tasks_per_step, train.shards
-            ));
-        }
-        Ok(self)
+        Ok((serde_json::to_vec(&invitation).unwrap(), self.trainer.state()?))
     }
 }
 

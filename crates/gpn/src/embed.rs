@@ -69,8 +69,7 @@ pub fn embed(request: &EmbedRequest<'_>, watch: &Watch<'_>) -> Result<Embedded> 
     for file in gpn_encode::files_of(request.out, true)? {
         may_write(&file, request.replace)?;
     }
-    let extension = request.encoder.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let (rows, embeddings, from_cache) = if extension.eq_ignore_ascii_case("onnx") {
+    let (rows, embeddings, from_cache) = if is_image_encoder(request.encoder) {
         by_image_encoder(request, watch)?
     } else if TextEncoder::is_at(request.encoder) {
         by_text_encoder(request, watch)?
@@ -110,6 +109,15 @@ pub fn embed(request: &EmbedRequest<'_>, watch: &Watch<'_>) -> Result<Embedded> 
     Ok(Embedded { files, embeddings: names.len(), dim, labelled, from_cache, failed })
 }
 
+fn is_image_encoder(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
+}
+
+/// Whether a path is that of an encoder; otherwise it should be that of a trained model.
+pub(crate) fn is_encoder(path: &Path) -> bool {
+    is_image_encoder(path) || TextEncoder::is_at(path)
+}
+
 type Embeddings = (Rows, Vec<Result<Vec<f32>>>, usize);
 
 fn by_image_encoder(request: &EmbedRequest<'_>, watch: &Watch<'_>) -> Result<Embeddings> {
@@ -130,22 +138,27 @@ fn by_text_encoder(request: &EmbedRequest<'_>, watch: &Watch<'_>) -> Result<Embe
     Ok((rows, embeddings_of(encoded.embeddings), from_cache))
 }
 
-fn by_model(request: &EmbedRequest<'_>, watch: &Watch<'_>) -> Result<Embeddings> {
-    if request.encoder.is_dir() && !request.encoder.join("run.json").exists() {
+/// Opens a trained model to embed with; settings of an encoder are refused.
+pub(crate) fn open_model(path: &Path, config: &EncoderConfig) -> Result<Classifier> {
+    if path.is_dir() && !path.join("run.json").exists() {
         return Err(Error::input(
-            request.encoder.display(),
+            path.display(),
             "it is neither a text encoder (no tokenizer.json) nor a run directory (no run.json)",
         ));
     }
     // Where a library lies is no setting of the encoder.
-    let settings = EncoderConfig { onnxruntime_library: None, ..request.config.clone() };
+    let settings = EncoderConfig { onnxruntime_library: None, ..config.clone() };
     if settings != EncoderConfig::default() {
         return Err(Error::input(
-            request.encoder.display(),
+            path.display(),
             "it is a trained model, which brings its own settings; those of an encoder do not apply",
         ));
     }
-    let classifier = Classifier::open(request.encoder, &Device::cpu())?;
+    Classifier::open(path, &Device::cpu())
+}
+
+fn by_model(request: &EmbedRequest<'_>, watch: &Watch<'_>) -> Result<Embeddings> {
+    let classifier = open_model(request.encoder, &request.config)?;
     let mut samples = Vec::new();
     for path in request.inputs {
         samples.extend(Sample::at(path, classifier.input())?);

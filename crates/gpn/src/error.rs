@@ -116,6 +116,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The file of a shard is there already, and was made from something else.
+    #[error("{}: {reason}", path.display())]
+    NotThisShard {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        reason: &'static str,
+    },
     /// A source of samples without a class graph of its own.
     #[error("{source_spec} brings no class graph of its own")]
     TaxonomyMissing {
@@ -165,6 +173,7 @@ impl Error {
             Self::AlreadyTaught { .. }
             | Self::AlreadyPlaced { .. }
             | Self::Conflict { .. }
+            | Self::NotThisShard { .. }
             | Self::Exists { .. } => ErrorKind::Conflict,
             Self::Io { source, .. } => ErrorKind::of_io(source),
         }

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `build` | [`build()`] makes a benchmark directory from what people have; [`Benchmark::from_source`] makes one in memory |
 //! | `run` | [`Run`] starts, resumes, extends, completes and evaluates a training run in its directory |
+//! | `distributed` | [`Run::lead`] and [`Follower`] train a run by several processes |
 //! | `evaluation` | [`TestTasks`] are drawn from held-out classes; [`evaluate_model`] gives an [`Evaluation`] on them |
 //! | `classifier` | [`Classifier`] puts a trained model to use: teach, forget, predict, explain, save; shared by threads |
 //! | [`measure`] | how good answers to labelled samples are: accuracy, per class, confusion, in the class graph |
@@ -102,7 +103,7 @@ mod texts;
 mod watch;
 
 pub use build::{BuildRequest, build, build_synthetic};
-pub use bulk::{Shard, ShardDone, ShardRequest, embed_shard, encode_shard, predict_shard};
+pub use bulk::{Shard, ShardDone, ShardRequest, embed_shard, embed_shard_by, encode_shard, predict_shard};
 pub use catalogue::{CatalogueAccuracy, CatalogueEvaluation, evaluate_all};
 pub use classifier::{
     Among, Candidates, ClassEntry, ClassKind, ClassName, Classifier, IfTaught, Level, Likely, NewClass,

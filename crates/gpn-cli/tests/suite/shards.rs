@@ -66,6 +66,9 @@ fn shards_are_written_told_and_not_done_again() {
         "{}",
         stderr(&output)
     );
+    let other = ["predict", "shop.safetensors", "broken.txt", "--no-cache", "--shard", "0/2", "--out", "out"];
+    let message = failure(folder, &other);
+    assert!(message.contains("name another folder, or pass --force to replace it"), "{message}");
     let message = failure(folder, &["predict", "shop.safetensors", "list.txt", "--explain", "--out", "e"]);
     assert!(message.contains("--explain has no place in a table"), "{message}");
     for wrong in [["--shard", "2/2", "--out", "out"], ["--shard", "0/2", "--top", "1"]] {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use half::f16;
 use memmap2::Mmap;
+use parquet::basic::Type as PhysicalType;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArrayType, DataType};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -77,8 +78,11 @@ impl ParquetRows {
             let schema = metadata.schema_descr();
             let found = wanted.iter().find_map(|&column| Some((column, find(schema, column)?)));
             let (column, leaf) = found.ok_or_else(|| no_column(schema, wanted))?;
-            let names = find(schema, RowColumn::Path)
-                .filter(|&names| names != leaf && schema.column(names).max_rep_level() == 0);
+            let is_text = |column: usize| {
+                let column = schema.column(column);
+                column.max_rep_level() == 0 && column.physical_type() == PhysicalType::BYTE_ARRAY
+            };
+            let names = find(schema, RowColumn::Path).filter(|&names| names != leaf && is_text(names));
             let lists = i16::from(column == RowColumn::Embedding);
             if schema.column(leaf).max_rep_level() != lists {
                 let form = ["one value a row", "a list of floats"][lists as usize];
@@ -113,7 +117,7 @@ impl ParquetRows {
 
     /// Reads on from a row.
     pub fn from_row(&self, row: usize) -> RowReader<'_> {
-        RowReader { table: self, next: row, group: None }
+        RowReader { table: self, next: row, file: None, group: None }
     }
 }
 
@@ -121,6 +125,8 @@ impl ParquetRows {
 pub struct RowReader<'a> {
     table: &'a ParquetRows,
     next: usize,
+    /// The file, once it has been opened.
+    file: Option<SerializedFileReader<File>>,
     group: Option<Group>,
 }
 
@@ -152,14 +158,8 @@ impl RowReader<'_> {
                 .into_iter()
                 .map(|value| value.map_or_else(|| missing("image"), RowValue::Image))
                 .collect(),
-            RowColumn::Path | RowColumn::Text => bytes(&mut group.values, count, group.value_level)?
-                .into_iter()
-                .map(|value| match value.map(String::from_utf8) {
-                    Some(Ok(text)) => RowValue::Text(text),
-                    Some(Err(_)) => RowValue::Wrong("the text is not UTF-8".into()),
-                    None => missing("text"),
-                })
-                .collect(),
+            RowColumn::Path => texts(&mut group.values, count, group.value_level, "path")?,
+            RowColumn::Text => texts(&mut group.values, count, group.value_level, "text")?,
         };
         let names = match &mut group.names {
             None => vec![None; count],
@@ -177,19 +177,23 @@ impl RowReader<'_> {
     }
 
     /// Opens the row group of the next row, and steps over the rows before it.
-    fn open_group(&self) -> Result<Option<Group>, String> {
+    fn open_group(&mut self) -> Result<Option<Group>, String> {
         let table = self.table;
-        let reader = reader(&table.path, &table.bytes)?;
-        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => reader(&table.path, &table.bytes)?,
+        };
+        let file = self.file.insert(file);
+        let schema = file.metadata().file_metadata().schema_descr_ptr();
         let mut first = 0;
-        for number in 0..reader.num_row_groups() {
-            let group = reader.get_row_group(number).map_err(damaged)?;
+        for (number, group) in file.metadata().row_groups().iter().enumerate() {
             // invariant: row counts were checked when the table was opened.
-            let rows = group.metadata().num_rows() as usize;
+            let rows = group.num_rows() as usize;
             if self.next >= first + rows {
                 first += rows;
                 continue;
             }
+            let group = file.get_row_group(number).map_err(damaged)?;
             let open = |leaf: usize| -> Result<(ColumnReader, i16), String> {
                 check_chunk(group.metadata().column(leaf), &table.bytes)?;
                 let mut column = group.get_column_reader(leaf).map_err(damaged)?;
@@ -305,6 +309,16 @@ fn lists<T: DataType>(
         }
     }
     Ok(rows)
+}
+
+/// One path or text a row.
+fn texts(column: &mut ColumnReader, count: usize, level: i16, what: &str) -> Result<Vec<RowValue>, String> {
+    let text = |value: Option<Vec<u8>>| match value.map(String::from_utf8) {
+        Some(Ok(text)) => RowValue::Text(text),
+        Some(Err(_)) => RowValue::Wrong(format!("the {what} is not UTF-8")),
+        None => missing(what),
+    };
+    Ok(bytes(column, count, level)?.into_iter().map(text).collect())
 }
 
 /// One value a row, or none.

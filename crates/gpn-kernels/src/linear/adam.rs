@@ -40,12 +40,10 @@ impl Adam {
         first: &mut [f32],
         second: &mut [f32],
     ) -> Result<(), KernelError> {
-        let factors = self.factors(step, params, grads, first, second)?;
-        let simd = Simd::chosen();
         if params.len() <= CHUNK {
-            simd.run(Update { factors, params, grads, first, second });
-            return Ok(());
+            return self.step_alone(step, params, grads, first, second);
         }
+        let (factors, simd) = (self.factors(step, params, grads, first, second)?, Simd::chosen());
         let chunks = params.par_chunks_mut(CHUNK).zip(grads.par_chunks(CHUNK));
         let moments = first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK));
         chunks.zip(moments).for_each(|((params, grads), (first, second))| {

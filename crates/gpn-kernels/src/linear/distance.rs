@@ -4,7 +4,8 @@ use crate::error::{KernelError, check_len};
 use crate::linear::rows;
 use crate::simd::{Kernel, Simd, Vector};
 
-/// `out[i][j] = |queries[i] - prototypes[j]|^2` for `queries: [q, dim]`, `prototypes: [n, dim]`, `out: [q, n]`.
+/// `out[i][j] = |queries[i] - prototypes[j]|^2` for `queries: [q, dim]`, `prototypes: [n, dim]`,
+/// `out: [q, n]`.
 pub fn squared_distances(
     queries: &[f32],
     prototypes: &[f32],
@@ -39,12 +40,14 @@ impl Kernel for Distances<'_> {
     }
 }
 
-/// Sums that run beside each other, whatever the vector's length: the result is the same with every instruction set.
+/// Sums that run beside each other, whatever the vector's length: the result is the same with every
+/// instruction set.
 const SUMS: usize = 16;
 /// The shortest vector has four lanes.
 const MOST_VECTORS: usize = 4;
 
-/// `|a - b|^2`
+/// `|a - b|^2`. Product and sum are rounded together, except with `portable`.
+/// [`crate::search::squared_distance`] rounds them apart, so the last bits of the two differ.
 #[inline(always)]
 fn squared_distance<V: Vector>(a: &[f32], b: &[f32]) -> f32 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<SUMS>(), b.as_chunks::<SUMS>());

@@ -31,15 +31,15 @@ pub fn forward(
     if let Some(bias) = bias {
         check_len("bias", bias.len(), out)?;
     }
-    // Vectors run along the rows of x, so x is turned: it is the smaller of the two.
-    let mut turned = vec![0.0; x.len()];
+    // Vectors run along the rows of x, so x is transposed: it is the smaller of the two.
+    let mut transposed = vec![0.0; x.len()];
     for (i, row) in x.chunks_exact(dim.max(1)).enumerate() {
         for (k, &value) in row.iter().enumerate() {
-            turned[k * n + i] = value;
+            transposed[k * n + i] = value;
         }
     }
     let mut result = vec![0.0; n * out];
-    Product { a: weight, a_row: dim, a_step: 1, b: &turned, steps: dim, columns: n }.run(&mut result);
+    Product { a: weight, a_row: dim, a_step: 1, b: &transposed, steps: dim, columns: n }.run(&mut result);
     for (i, row) in y.chunks_exact_mut(out.max(1)).enumerate() {
         for (o, value) in row.iter_mut().enumerate() {
             *value = result[o * n + i] + bias.map_or(0.0, |b| b[o]);

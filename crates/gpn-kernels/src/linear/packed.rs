@@ -12,7 +12,8 @@ const ROWS: usize = 64;
 
 /// A matrix `[steps, columns]` that others are multiplied with.
 ///
-/// The values of [`Product`](super::Product) with the same matrix, bit for bit, and faster where it has many columns.
+/// The values of [`Product`](super::Product) with the same matrix, bit for bit, and faster where it has many
+/// columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PackedMatrix {
     steps: usize,
@@ -59,7 +60,8 @@ impl PackedMatrix {
         self.panels[(column / PANEL * self.steps + step) * PANEL + column % PANEL]
     }
 
-    /// The product of `a`, rows of `a_row` values of which the first count, with this matrix: `[rows, columns]`.
+    /// The product of `a`, rows of `a_row` values of which the first `steps` are used, with this matrix:
+    /// `[rows, columns]`.
     ///
     /// # Panics
     /// If `a` is not whole rows of at least as many values as this matrix has rows.
@@ -74,8 +76,10 @@ impl PackedMatrix {
         out
     }
 
-    /// The same block by block, so that the whole product need not be held: `consume` is given some rows of `a` and theirs of the
-    /// product, which it may change, and returns what is made of them. What it returns is in the order of the rows.
+    /// The same block by block, so that the whole product need not be held: `consume` is given some rows of
+    /// `a` and theirs of the product, which it may change, and returns what is made of them. What it returns
+    /// is in the order of the rows. For a matrix without columns, `consume` is not called, and nothing is
+    /// returned.
     ///
     /// # Panics
     /// As [`multiply`](Self::multiply).
@@ -130,7 +134,8 @@ impl Kernel for Block<'_> {
         for first in (0..columns).step_by(wide) {
             let mut i = 0;
             while i < rows {
-                // SAFETY: the rows are inside the matrices, whose sizes are asserted above; a panel has whole tiles.
+                // SAFETY: the rows are inside the matrices, whose sizes are asserted above; a panel has whole
+                // tiles.
                 i += unsafe {
                     if V::IS_BLOCK && rows - i >= 8 {
                         self.tile::<V, 8>(i, first)
@@ -187,10 +192,10 @@ mod tests {
         for (rows, row, steps, columns) in
             [(1, 7, 7, 5), (13, 70, 64, 33), (140, 19, 19, 100), (9, 3, 3, 31), (70, 128, 128, 64)]
         {
-            let (a, turned) = (values(rows * row, 1), values(steps * columns, 2));
-            let packed = PackedMatrix::of_columns(&turned, steps);
+            let (a, transposed) = (values(rows * row, 1), values(steps * columns, 2));
+            let packed = PackedMatrix::of_columns(&transposed, steps);
             let b: Vec<f32> = (0..steps * columns).map(|at| packed.at(at / columns, at % columns)).collect();
-            let first: Vec<f32> = (0..columns).map(|column| turned[column * steps]).collect();
+            let first: Vec<f32> = (0..columns).map(|column| transposed[column * steps]).collect();
             assert_eq!(b[..columns], first);
             let mut expected = vec![f32::NAN; rows * columns];
             Product { a: &a, a_row: row, a_step: 1, b: &b, steps, columns }.run(&mut expected);

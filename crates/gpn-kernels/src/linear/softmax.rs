@@ -6,8 +6,8 @@ use crate::simd::{Kernel, Simd, Vector};
 /// Sums that run beside each other: the result is the same with every instruction set.
 const SUMS: usize = 16;
 
-/// The largest of `scores`, and the sum of `exp(scale * (score - largest))` over all of them. Scores that are infinitely low add
-/// nothing. Exponentials are good to seven digits, their sum is taken in `f64`.
+/// The largest of `scores`, and the sum of `exp(scale * (score - largest))` over all of them. Scores that are
+/// infinitely low add nothing. Exponentials are good to seven digits, their sum is taken in `f64`.
 pub fn sum_of_exponentials(scores: &[f32], scale: f32) -> (f32, f64) {
     Simd::chosen().run(SumOfExponentials { scores, scale })
 }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_those_of_the_definition_with_every_instruction_set() {
+    fn sums_and_shares_are_those_of_the_definition_with_every_instruction_set() {
         for n in [1, 5, 16, 100, 1003] {
             let mut scores: Vec<f32> = (0..n).map(|i| ((i * 7919) % 101) as f32 / 3.0 - 20.0).collect();
             scores[0] = f32::MIN;
@@ -78,13 +78,17 @@ mod tests {
             let exact: f64 =
                 scores.iter().map(|&s| libm::exp(0.7 * (f64::from(s) - f64::from(largest)))).sum();
             assert!((sum / exact - 1.0).abs() < 1e-6, "{n}: {sum} {exact}");
-            for simd in Simd::available() {
-                let found = simd.run(SumOfExponentials { scores: &scores, scale: 0.7 });
-                assert!(found.1.to_bits() == sum.to_bits() && found.0.to_bits() == largest.to_bits());
-            }
             let mut shares = scores.clone();
             softmax(&mut shares, 0.7);
             assert!((shares.iter().map(|&x| f64::from(x)).sum::<f64>() - 1.0).abs() < 1e-5);
+            for simd in Simd::available() {
+                let found = simd.run(SumOfExponentials { scores: &scores, scale: 0.7 });
+                assert!(found.1.to_bits() == sum.to_bits() && found.0.to_bits() == largest.to_bits());
+                let mut found = scores.clone();
+                let inverse = (1.0 / sum) as f32;
+                simd.run(Softmax { scores: &mut found, scale: 0.7, largest, inverse });
+                assert!(found == shares, "{n}: {}", simd.name());
+            }
         }
     }
 }

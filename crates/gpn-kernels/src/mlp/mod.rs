@@ -1,7 +1,8 @@
 //! Linear layers with ReLU between them, forward and backward, in memory that is kept from batch to batch.
 //!
-//! Vectors run along the samples of a batch, so that activations lie turned, `[values, samples]`, and weights are read as they are.
-//! A few-shot task has 10 to 100 samples: they fit into the columns of one register tile, and weights are read once.
+//! Vectors run along the samples of a batch, so that activations are transposed, `[values, samples]`, and
+//! weights are read as they are. A few-shot task has 10 to 100 samples: they fit into the columns of one
+//! register tile, and weights are read once.
 
 mod strip;
 
@@ -21,22 +22,23 @@ const ROWS: usize = 60;
 /// Sums of products below which threads are not woken: they come when the work is done.
 const ALONE: usize = 1 << 20;
 
-/// Linear layers of fixed lengths, with the work buffers of a training step. Weights stay with the caller: for each layer
-/// `[outputs, inputs]` and a bias `[outputs]`.
+/// Linear layers of fixed lengths, with the work buffers of a training step. Weights stay with the caller:
+/// for each layer `[outputs, inputs]` and a bias `[outputs]`.
 ///
-/// Results are the same bits with any number of threads, and those of [`linear::forward`](crate::linear::forward) and
-/// [`linear::backward`](crate::linear::backward).
+/// Results are the same bits with any number of threads, and those of
+/// [`linear::forward`](crate::linear::forward) and [`linear::backward`](crate::linear::backward).
 pub struct Mlp {
     simd: Simd,
     /// Length of a sample, then the outputs of each layer.
     lengths: Vec<usize>,
-    /// What goes into each layer and what comes out of the last, turned: `[length, samples in whole lines]`.
-    turned: Vec<Buffer>,
-    /// What goes into each layer, sample by sample.
+    /// What goes into each layer and what comes out of the last, transposed:
+    /// `[length, samples in whole lines]`.
+    transposed: Vec<Buffer>,
+    /// What goes into each layer, sample by sample; the last is empty.
     inputs: Vec<Buffer>,
-    /// Gradients of `turned`; that of the samples is not computed.
+    /// Gradients of `transposed`; that of the samples is not computed, and the first is empty.
     grads: Vec<Buffer>,
-    /// Samples of the last forward pass.
+    /// Samples of the last forward pass, until a backward pass has gone through it.
     samples: Option<usize>,
 }
 
@@ -44,12 +46,12 @@ impl Mlp {
     /// Layers of these lengths: that of a sample, then the outputs of each layer.
     pub fn new(lengths: Vec<usize>) -> Self {
         let buffers = || lengths.iter().map(|_| Buffer::zeroed(0)).collect();
-        let (turned, inputs, grads) = (buffers(), buffers(), buffers());
-        Self { simd: Simd::chosen(), lengths, turned, inputs, grads, samples: None }
+        let (transposed, inputs, grads) = (buffers(), buffers(), buffers());
+        Self { simd: Simd::chosen(), lengths, transposed, inputs, grads, samples: None }
     }
 
-    /// Embeds `samples: [n, length]` into `embeddings: [n, last length]` and keeps what [`backward`](Self::backward) needs.
-    /// `params` are weight and bias of each layer.
+    /// Embeds `samples: [n, length]` into `embeddings: [n, last length]` and keeps what
+    /// [`backward`](Self::backward) needs. `params` are weight and bias of each layer.
     pub fn forward(
         &mut self,
         params: &[Vec<f32>],
@@ -59,36 +61,52 @@ impl Mlp {
     ) -> Result<(), KernelError> {
         self.check(params, "parameters")?;
         check_len("samples", samples.len(), n * self.lengths[0])?;
-        check_len("embeddings", embeddings.len(), n * self.lengths[self.layers()])?;
+        let layers = self.layers();
+        check_len("embeddings", embeddings.len(), n * self.lengths[layers])?;
         self.samples = Some(n);
+        if n == 0 {
+            return Ok(());
+        }
         let line = lines(n);
         for (layer, &length) in self.lengths.iter().enumerate() {
-            self.turned[layer].reserve(length * line);
-            self.grads[layer].reserve(length * line);
-            self.inputs[layer].reserve(n * row_of(length));
+            self.transposed[layer].reserve(length * line);
+            if layer > 0 {
+                self.grads[layer].reserve(length * line);
+            }
+            if layer < layers {
+                self.inputs[layer].reserve(n * row_of(length));
+            }
         }
         self.with_team(n, |mlp, team| {
-            mlp.take(team, samples, n);
-            for layer in 0..mlp.layers() {
+            mlp.load_samples(team, samples, n);
+            for layer in 0..layers {
                 mlp.forward_layer(team, layer, params, n);
             }
-            mlp.give(team, n, embeddings);
+            mlp.write_embeddings(team, n, embeddings);
         });
         Ok(())
     }
 
-    /// The gradients of all parameters, which are overwritten, for that of the last forward pass's embeddings.
+    /// The gradients of all parameters, which are overwritten, for that of the last forward pass's
+    /// embeddings. Each forward pass has one backward pass.
     pub fn backward(
         &mut self,
         params: &[Vec<f32>],
         grad_embeddings: &[f32],
         gradients: &mut [Vec<f32>],
     ) -> Result<(), KernelError> {
+        let n = self.samples.ok_or(KernelError::NoForward)?;
         self.check(params, "parameters")?;
         self.check(gradients, "gradients")?;
-        let n = self.samples.take().unwrap_or(0);
         let dim = self.lengths[self.layers()];
         check_len("gradient of the embeddings", grad_embeddings.len(), n * dim)?;
+        self.samples = None;
+        if n == 0 {
+            for gradient in gradients {
+                gradient.fill(0.0);
+            }
+            return Ok(());
+        }
         self.with_team(n, |mlp, team| {
             let line = lines(n);
             let out = Shared::new(&mut mlp.grads[mlp.lengths.len() - 1][..dim * line], line);
@@ -96,7 +114,7 @@ impl Mlp {
                 let rows = part_of(part, dim);
                 // SAFETY: every row is asked for once.
                 let out = unsafe { out.items(rows.clone()) };
-                turn(&grad_embeddings[rows.start..], dim, n, out, line, rows.len());
+                transpose(&grad_embeddings[rows.start..], dim, n, out, line, rows.len());
             });
             for layer in (0..mlp.layers()).rev() {
                 mlp.backward_layer(team, layer, params, gradients, n);
@@ -118,25 +136,26 @@ impl Mlp {
         Ok(())
     }
 
-    /// Runs a pass over `n` samples with a team of the current rayon pool.
+    /// Runs a pass over `n` samples with a team of the current rayon pool, or alone where there is little to
+    /// do.
     fn with_team(&mut self, n: usize, pass: impl FnOnce(&mut Self, &Team<'_, ()>)) {
         let work: usize = self.lengths.windows(2).map(|lengths| lengths[0] * lengths[1] * n).sum();
-        let reservation = Reservation::whole_pool();
-        let threads = if work < ALONE { 1 } else { reservation.threads() };
-        let workers: Vec<Mutex<()>> = (0..threads).map(|_| Mutex::new(())).collect();
+        let is_small = work < ALONE;
+        let reservation = if is_small { Reservation::free_threads(1) } else { Reservation::whole_pool() };
+        let workers: Vec<Mutex<()>> = (0..reservation.threads()).map(|_| Mutex::new(())).collect();
         Team::gather(&workers, |team| pass(self, team));
     }
 
     /// Keeps the samples, both ways round.
-    fn take(&mut self, team: &Team<'_, ()>, samples: &[f32], n: usize) {
+    fn load_samples(&mut self, team: &Team<'_, ()>, samples: &[f32], n: usize) {
         let (length, line) = (self.lengths[0], lines(n));
         let row = row_of(length);
-        let turned = Shared::new(&mut self.turned[0][..length * line], line);
+        let transposed = Shared::new(&mut self.transposed[0][..length * line], line);
         team.for_each(parts(length), |part, ()| {
             let rows = part_of(part, length);
             // SAFETY: every row is asked for once.
-            let out = unsafe { turned.items(rows.clone()) };
-            turn(&samples[rows.start..], length, n, out, line, rows.len());
+            let out = unsafe { transposed.items(rows.clone()) };
+            transpose(&samples[rows.start..], length, n, out, line, rows.len());
         });
         for (to, from) in self.inputs[0].chunks_exact_mut(row).zip(samples.chunks_exact(length.max(1))) {
             to[..length].copy_from_slice(from);
@@ -147,7 +166,7 @@ impl Mlp {
         let ([inputs, outputs], line) = ([self.lengths[layer], self.lengths[layer + 1]], lines(n));
         let (weight, bias) = (&params[2 * layer], &params[2 * layer + 1]);
         let finish = if layer + 1 < self.layers() { Finish::BiasRelu(bias) } else { Finish::Bias(bias) };
-        let (before, after) = self.turned.split_at_mut(layer + 1);
+        let (before, after) = self.transposed.split_at_mut(layer + 1);
         let (b, simd) = (&before[layer][..inputs * line], self.simd);
         let out = Shared::new(&mut after[0][..outputs * line], line);
         team.for_each(parts(outputs), |part, ()| {
@@ -171,15 +190,15 @@ impl Mlp {
     }
 
     /// The embeddings, sample by sample.
-    fn give(&mut self, team: &Team<'_, ()>, n: usize, embeddings: &mut [f32]) {
+    fn write_embeddings(&mut self, team: &Team<'_, ()>, n: usize, embeddings: &mut [f32]) {
         let (dim, line) = (self.lengths[self.layers()], lines(n));
-        let turned = &self.turned[self.layers()][..dim * line];
+        let transposed = &self.transposed[self.layers()][..dim * line];
         let out = Shared::new(embeddings, dim);
         team.for_each(n.div_ceil(LINE), |part, ()| {
             let samples = part * LINE..((part + 1) * LINE).min(n);
             // SAFETY: every sample is asked for once.
             let out = unsafe { out.items(samples.clone()) };
-            turn(&turned[samples.start..], line, dim, out, dim, samples.len());
+            transpose(&transposed[samples.start..], line, dim, out, dim, samples.len());
         });
     }
 
@@ -194,14 +213,14 @@ impl Mlp {
     ) {
         let ([inputs, outputs], line) = ([self.lengths[layer], self.lengths[layer + 1]], lines(n));
         let row = row_of(inputs);
-        let turned = &self.turned[layer][..inputs * line];
+        let transposed = &self.transposed[layer][..inputs * line];
         if layer > 0 {
             let rows = Shared::new(&mut self.inputs[layer][..n * row], row);
             team.for_each(n.div_ceil(LINE), |part, ()| {
                 let samples = part * LINE..((part + 1) * LINE).min(n);
                 // SAFETY: every sample is asked for once.
                 let out = unsafe { rows.items(samples.clone()) };
-                turn(&turned[samples.start..], line, inputs, out, row, samples.len());
+                transpose(&transposed[samples.start..], line, inputs, out, row, samples.len());
             });
         }
         let (before, after) = self.grads.split_at_mut(layer + 1);
@@ -211,11 +230,11 @@ impl Mlp {
             unreachable!()
         };
         let (grad_weight, grad_bias) = (Shared::new(grad_weight, inputs), Shared::new(grad_bias, 1));
-        let grad_inputs = Shared::new(&mut before[layer][..inputs * line], line);
+        let of_inputs = if layer > 0 { inputs } else { 0 };
+        let grad_inputs = Shared::new(&mut before[layer][..of_inputs * line], line);
         let (weight, kept, simd) = (&params[2 * layer], &self.inputs[layer][..], self.simd);
         let of_weights = parts(outputs);
-        let of_inputs = if layer > 0 { parts(inputs) } else { 0 };
-        team.for_each(of_weights + of_inputs, |part, ()| {
+        team.for_each(of_weights + parts(of_inputs), |part, ()| {
             if let Some(part) = part.checked_sub(of_weights) {
                 let rows = part_of(part, inputs);
                 // SAFETY: every row is asked for once.
@@ -231,7 +250,7 @@ impl Mlp {
                     columns: line,
                     out,
                     out_row: line,
-                    finish: Finish::WherePositive(turned),
+                    finish: Finish::WherePositive(transposed),
                 });
                 return;
             }
@@ -261,8 +280,8 @@ fn lines(values: usize) -> usize {
     values.next_multiple_of(LINE)
 }
 
-/// From a sample to the next, in whole lines and an odd number of them: with a power of two, the values of all samples at
-/// one place would share a few places in the nearest cache.
+/// From a sample to the next, in whole lines and an odd number of them: with a power of two, the values of
+/// all samples at one place would share a few places in the nearest cache.
 fn row_of(length: usize) -> usize {
     ((lines(length) / LINE) | 1) * LINE
 }
@@ -276,9 +295,9 @@ fn part_of(part: usize, rows: usize) -> Range<usize> {
     part * ROWS..((part + 1) * ROWS).min(rows)
 }
 
-/// Writes the first `columns` columns of a matrix of `rows` rows as rows: `to[j][i] = from[i][j]`. What follows in each row of
-/// `to` becomes 0.
-fn turn(from: &[f32], from_row: usize, rows: usize, to: &mut [f32], to_row: usize, columns: usize) {
+/// Writes the first `columns` columns of a matrix of `rows` rows as rows: `to[j][i] = from[i][j]`. What
+/// follows in each row of `to` becomes 0.
+fn transpose(from: &[f32], from_row: usize, rows: usize, to: &mut [f32], to_row: usize, columns: usize) {
     for first in (0..columns).step_by(LINE) {
         let block = LINE.min(columns - first);
         for (i, from) in from.chunks(from_row).enumerate().take(rows) {
@@ -395,12 +414,19 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lengths_are_refused() {
+    fn wrong_lengths_and_missing_passes_are_refused() {
         let mut mlp = Mlp::new(vec![2, 1]);
         let (params, mut out) = (vec![vec![1.0; 2], vec![0.0]], [0.0]);
+        let mut gradients = params.clone();
+        assert_eq!(mlp.backward(&params, &[1.0], &mut gradients), Err(KernelError::NoForward));
         assert!(mlp.forward(&params, &[1.0; 3], 1, &mut out).is_err());
         assert!(mlp.forward(&params[..1], &[1.0; 2], 1, &mut out).is_err());
         mlp.forward(&params, &[1.0; 2], 1, &mut out).unwrap();
-        assert!(mlp.backward(&params, &[1.0; 2], &mut params.clone()).is_err());
+        assert!(mlp.backward(&params, &[1.0; 2], &mut gradients).is_err());
+        mlp.backward(&params, &[1.0], &mut gradients).unwrap();
+        assert_eq!(mlp.backward(&params, &[1.0], &mut gradients), Err(KernelError::NoForward));
+        mlp.forward(&params, &[], 0, &mut []).unwrap();
+        mlp.backward(&params, &[], &mut gradients).unwrap();
+        assert_eq!(gradients, [vec![0.0; 2], vec![0.0]]);
     }
 }

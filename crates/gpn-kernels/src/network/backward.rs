@@ -73,8 +73,9 @@ impl Network {
         mut grad_images: Option<&mut [f32]>,
     ) {
         let wants_images = grad_images.is_some();
-        // Weights of layers that read the images lead to the images only.
-        let leads_on = |layer: &Layer| wants_images || layer.input != IMAGE;
+        // Weights of layers that read the images lead to the images only; `ImageGradient` takes larger
+        // kernels as they are.
+        let leads_on = |layer: &Layer| layer.input != IMAGE || (wants_images && layer.shape.kernel <= 3);
         self.pack_layers(team, leads_on, Direction::Backward, false, params);
         let mut summed = self.backward_tail(team, n, grad_embeddings);
         for l in (0..self.plan.layers.len()).rev() {
@@ -141,8 +142,8 @@ impl Network {
         parts
     }
 
-    /// Gradient of the weights of layer `l`, and of the activation that it reads (or of the images). Returns the parts
-    /// that it left sums of.
+    /// Gradient of the weights of layer `l`, and of the activation that it reads (or of the images). Returns
+    /// the parts that it left sums of.
     fn backward_layer(
         &mut self,
         team: &Team<'_, Worker>,
@@ -259,8 +260,8 @@ impl Network {
     }
 }
 
-/// Where the gradient of an activation goes: through it, to the batch norms it was made from. `activated`: its padded
-/// maps of a group of images; `out`: the gradients of the group.
+/// Where the gradient of an activation goes: through it, to the batch norms it was made from. `activated`:
+/// its padded maps of a group of images; `out`: the gradients of the group.
 #[expect(clippy::too_many_arguments, reason = "the borrows of a worker's parts cannot travel together")]
 fn through<'a>(
     batch: &Batch<'a>,

@@ -77,7 +77,7 @@ impl<'a> Batch<'a> {
         let normalised = |layer| Normalised::new(self.raw_of(layer, images), &self.norms[layer]);
         let shortcut = match shortcut {
             Shortcut::Projected(layer) => Some(normalised(layer)),
-            // No architecture pools the sum with an identity.
+            // `Plan::activate` allows no pooling of the sum with an identity.
             Shortcut::None | Shortcut::Identity { .. } => None,
         };
         let map = self.plan.layers[main].shape.output;
@@ -134,7 +134,7 @@ impl<'a> Batch<'a> {
                         let data = nth(&self.kept[kept], map, image);
                         Some(ShortcutSource { data, map, stride, norm: None, has_relu: false })
                     }
-                    // What is not kept is the plain activation of a layer.
+                    // What is not kept is the ReLU of a layer, as `Plan::activate` checked.
                     (Source::Layer { main, .. }, None) => Some(of_layer(main, stride, true)),
                     (Source::Image, None) => None,
                 }

@@ -112,7 +112,7 @@ impl Network {
                         None => batch.fill_again(layer.input, image, out),
                     }
                 }
-                let channel_sums = ChannelSums::new(&mut worker.short[0], sums, output.c);
+                let sums = ChannelSums::new(&mut worker.short[0], sums, output.c);
                 // SAFETY: as above.
                 let out = unsafe { raw.items(group) };
                 simd.run(Convolve {
@@ -123,7 +123,7 @@ impl Network {
                     exact,
                     weights,
                     work: workspace(&mut worker.tiles, batch.ahead(layer.input, &next)),
-                    output: Output::KeepWithSums(KeepWithSums::new(out, images, output, channel_sums)),
+                    output: Output::KeepWithSums(KeepWithSums { out, map: output, sums }),
                 });
             }
         });

@@ -1,5 +1,5 @@
-//! Inference: batch norm folded into the convolutions, a few images at a time through all layers while they
-//! are in the cache.
+//! Inference: batch norm folded into the convolutions, a group of images at a time through all layers. Small
+//! images stay in the cache on the way.
 
 use super::forward::read_tail;
 use super::plan::{IMAGE, Layer, Shortcut, Source};
@@ -30,9 +30,9 @@ struct PackedLayer {
 }
 
 impl Network {
-    /// Packs the weights for [`Network::infer`]: `params` in the order of [`Network::parameters`] and running statistics
-    /// `buffers` in the order of [`Network::buffers`]. For a small backbone this takes about a fifth of the time of one
-    /// image, so keep the result while the weights stay the same.
+    /// Packs the weights for [`Network::infer`]: `params` in the order of [`Network::parameters`] and running
+    /// statistics `buffers` in the order of [`Network::buffers`]. For a small backbone this takes about a
+    /// fifth of the time of one image, so keep the result while the weights stay the same.
     pub fn pack(&self, params: &[&[f32]], buffers: &[Vec<f32>]) -> Result<PackedWeights, KernelError> {
         Self::check_tensors(&self.plan.parameters, params, "parameters")?;
         Self::check_tensors(&self.plan.buffers, buffers, "buffers")?;
@@ -77,8 +77,8 @@ impl Network {
     /// [`Network::forward`] in [`super::Mode::Eval`] up to rounding, and faster. A forward pass
     /// before it can still be followed by its backward pass.
     ///
-    /// Any number of threads may call this at once. A call uses the threads of the current rayon pool that no other pass
-    /// uses: a single image, or a call on a busy machine, runs on the calling thread alone.
+    /// Any number of threads may call this at once. A call uses the threads of the current rayon pool that no
+    /// other pass uses: a single image, or a call on a busy machine, runs on the calling thread alone.
     pub fn infer(
         &self,
         weights: &PackedWeights,
@@ -127,8 +127,8 @@ impl Network {
         }
     }
 
-    /// The output of a layer, and the activation that is made from it. A shortcut's convolution comes after the main
-    /// one, whose output waits in a dense map.
+    /// The output of a layer, and the activation that is made from it. A shortcut's convolution comes after
+    /// the main one, whose output waits in a dense map.
     fn infer_layer(
         &self,
         packed: &PackedWeights,

@@ -37,15 +37,17 @@ pub enum Mode {
     Eval,
 }
 
-/// Default of [`Network::set_exact_batch`]: the largest batch that is rounded as PyTorch rounds it. Winograd's rounding
-/// may move a value near zero to the other side of a ReLU, which visibly changes the gradients of so few images.
+/// Default of [`Network::set_exact_batch`]: the largest batch that is rounded as PyTorch rounds it.
+/// Winograd's rounding may move a value near zero to the other side of a ReLU, which visibly changes the
+/// gradients of so few images. With `portable`, activations that are pooled (those of Conv4 and ResNet-12,
+/// the first of ResNet-18) round differently.
 pub const EXACT_BATCH: usize = 8;
 
 /// An architecture at an image size, with everything a pass over a batch needs. The weights are the
 /// caller's: they are passed to every call, in the order of [`Network::parameters`].
 ///
-/// Threads are those of the current rayon pool. Results do not depend on their number. Training needs the network for
-/// itself; inference ([`Network::infer`]) may run on any number of threads at once.
+/// Threads are those of the current rayon pool. Results do not depend on their number. Training needs the
+/// network for itself; inference ([`Network::infer`]) may run on any number of threads at once.
 pub struct Network {
     simd: Simd,
     plan: Plan,
@@ -116,17 +118,19 @@ impl Network {
         })
     }
 
-    /// Sets the largest batch, in images, whose forward pass computes convolutions by their definition, in the order in
-    /// which PyTorch sums; [`EXACT_BATCH`] by default. Larger batches are faster and round differently.
+    /// Sets the largest batch, in images, whose forward pass computes convolutions by their definition, in
+    /// the order in which PyTorch sums; [`EXACT_BATCH`] by default. Larger batches are faster and round
+    /// differently.
     pub fn set_exact_batch(&mut self, images: usize) {
         self.exact_batch = images;
     }
 
     /// Trainable tensors in the order of `params` and `grads`: for each convolution its weight
-    /// `[out, in, k, k]`, then weight and bias of its batch norm. Names are those of published PyTorch networks:
-    /// `conv_1_3x3.weight`, `bn_1.weight`, `bn_1.bias`, `stage_1.0.conv_a.weight`, ... of ResNet-08 and ResNet-20;
-    /// `layer1.0.conv1.weight`, ..., `layer1.0.downsample.0.weight`, ... of ResNet-12 and ResNet-18. Those of Conv4
-    /// are `block_1.conv.weight`, `block_1.bn.weight`, `block_1.bn.bias`, `block_2.conv.weight`, ...
+    /// `[out, in, k, k]`, then weight and bias of its batch norm. Names are those of published PyTorch
+    /// networks: `conv_1_3x3.weight`, `bn_1.weight`, `bn_1.bias`, `stage_1.0.conv_a.weight`, ... of ResNet-08
+    /// and ResNet-20; `layer1.0.conv1.weight`, ..., `layer1.0.downsample.0.weight`, ... of ResNet-12 and
+    /// ResNet-18. Those of Conv4 are `block_1.conv.weight`, `block_1.bn.weight`, `block_1.bn.bias`,
+    /// `block_2.conv.weight`, ...
     pub fn parameters(&self) -> &[TensorInfo] {
         &self.plan.parameters
     }
@@ -159,8 +163,8 @@ impl Network {
         self.plan.layers.iter().map(|l| l.shape.flops()).sum()
     }
 
-    /// The share of the layers that read the images in [`Network::flops`]. A training step that does not compute the
-    /// gradient of the images does this much less than three times [`Network::flops`].
+    /// The share of the layers that read the images in [`Network::flops`]. A training step that does not
+    /// compute the gradient of the images does this much less than three times [`Network::flops`].
     pub fn first_layer_flops(&self) -> u64 {
         self.plan.layers.iter().filter(|l| l.input == plan::IMAGE).map(|l| l.shape.flops()).sum()
     }
@@ -231,8 +235,8 @@ impl Network {
         });
     }
 
-    /// How a batch is cut in layer `l`: into groups that fill the matrix products, where maps are small, and not into
-    /// more parts than there is room for gradients of the weights.
+    /// How a batch is cut in layer `l`: into groups that fill the matrix products, where maps are small, and
+    /// not into more parts than there is room for gradients of the weights.
     fn parts(&self, l: usize, n: usize) -> Parts {
         let shape = &self.plan.layers[l].shape;
         let most = (MOST_PART_GRADIENTS / shape.weight_len()).max(2);

@@ -183,6 +183,15 @@ impl Plan {
         slope: f32,
         pool: Option<Window>,
     ) -> usize {
+        if let Shortcut::Identity { of, .. } = shortcut {
+            assert!(pool.is_none(), "the sum with an identity is not pooled");
+            let is_readable = match self.activations[of].source {
+                Source::Image => false,
+                // What is plain is not kept, and shortcuts make it again with ReLU.
+                Source::Layer { slope, .. } => slope == 0.0 || !self.activations[of].is_plain(),
+            };
+            assert!(is_readable, "an identity leads from a map that is kept, or from a ReLU");
+        }
         let number = self.activations.len();
         let ConvShape { output, out_channels: channels, .. } = self.layers[main].shape;
         let map = pool.map_or(output, |window| window.pooled(output));
@@ -296,8 +305,8 @@ impl Plan {
         }
     }
 
-    /// Gives every activation a pad that no other of its size needs at the same time. What a shortcut leads to takes the
-    /// place of what it came from.
+    /// Gives every activation a pad that no other of its size needs at the same time. What a shortcut leads
+    /// to takes the place of what it came from.
     fn assign_pads(&mut self) {
         for number in IMAGE + 1..self.activations.len() {
             let Activation { source, map, .. } = self.activations[number];

@@ -1,8 +1,8 @@
 //! Rows kept in 8-bit codes, to find the nearest by reading a quarter of the memory.
 //!
-//! A row is the centre of all rows, a step times 8-bit codes, and a rest whose length is kept as the row's error. A query is the
-//! same with 16-bit codes. The distance between the two without their rests comes from sums of whole numbers, which are
-//! exact, and the true distance differs from it by the two errors at most.
+//! A row is the centre of all rows, a step times 8-bit codes, and a rest whose length is kept as the row's
+//! error. A query is the same with 16-bit codes. The distance between the two without their rests comes from
+//! sums of whole numbers, which are exact, and the true distance differs from it by the two errors at most.
 
 use std::sync::atomic::AtomicU32;
 
@@ -16,6 +16,9 @@ use crate::simd::{Kernel, Simd, Vector};
 
 /// Greatest code of a row.
 const MOST: f32 = 127.0;
+/// Longest row that is coded: sums of products with a query's codes, which have to be as fine, stay within 32
+/// bits.
+const LONGEST: usize = 2 * (i32::MAX as usize / (2 * MOST as usize * MOST as usize));
 /// Larger values are not coded: their squares might be infinite.
 const LARGEST: f32 = 1e15;
 /// Values before the codes of a block: step, squared length and error of each row.
@@ -48,13 +51,13 @@ pub struct Codes {
 }
 
 impl Codes {
-    /// Codes the rows. `None` where a value is not finite or beyond 10^15, or rows are longer than 100,000.
+    /// Codes the rows. `None` where a value is not finite or beyond 10^15, or `dim` is beyond 133,144.
     pub fn new(rows: &[f32], dim: usize) -> Option<Self> {
         Self::with(Simd::chosen(), rows, dim)
     }
 
     fn with(simd: Simd, rows: &[f32], dim: usize) -> Option<Self> {
-        if dim == 0 || largest_query_code(dim) < i32::from(i8::MAX) {
+        if dim == 0 || dim > LONGEST {
             return None;
         }
         let count = rows.len() / dim;
@@ -69,8 +72,8 @@ impl Codes {
         are_fit.then_some(Self { dim, rows: count, centre, blocks })
     }
 
-    /// The `count` of `rows` nearest to each of `queries: [some, dim]`, nearest first; of equally near ones the first. `rows`
-    /// are those that were coded. The answer is that of [`nearest`](super::nearest).
+    /// The `count` of `rows` nearest to each of `queries: [some, dim]`, nearest first; of equally near ones
+    /// the first. `rows` are those that were coded. The answer is that of [`nearest`](super::nearest).
     pub fn nearest(&self, rows: &[f32], queries: &[f32], count: usize) -> Vec<Vec<u32>> {
         self.nearest_with(Simd::chosen(), rows, queries, count)
     }
@@ -241,10 +244,11 @@ impl<'a> Query<'a> {
         Self { values, codes: codes.chunks(2).map(pair).collect(), reach, error: f64::from(coded.error) }
     }
 
-    /// How far away codes may be of a row whose squared distance, as [`squared_distance`](super::squared_distance) computes it, is `limit` at most.
+    /// How far away codes may be of a row whose squared distance, as
+    /// [`squared_distance`](super::squared_distance) computes it, is `limit` at most.
     pub(super) fn radius(&self, limit: f32) -> f32 {
-        // A computed distance is off by the roundings on the way: two differences and a product in each of its terms, and as
-        // many sums as there are in a lane, then of lanes, then of the last values.
+        // A computed distance is off by the roundings on the way: two differences and a product in each of
+        // its terms, and as many sums as there are in a lane, then of lanes, then of the last values.
         let roundings = self.values.len() as f64 / 16.0 + 40.0;
         let distance = (f64::from(limit) * (1.0 + 2.0 * roundings * f64::from(f32::EPSILON))).sqrt();
         // The last term is for values so small that their squares are not.
@@ -259,6 +263,7 @@ mod tests {
 
     use super::*;
     use crate::search::squared_distance;
+    use crate::simd::codes::{CodeKernel, Sums};
 
     /// Sums of uniform values: nearly normal, and the same everywhere.
     fn normal(count: usize, seed: u64) -> Vec<f32> {
@@ -267,7 +272,8 @@ mod tests {
         (0..count).map(|_| (0..6).map(|_| uniform()).sum::<f32>() - 3.0).collect()
     }
 
-    /// Rows of every kind that is hard: noise, groups, equal ones, far from zero, of very different lengths, tiny, one number.
+    /// Rows of every kind that is hard: noise, groups, equal ones, far from zero, of very different lengths,
+    /// tiny, one number.
     fn kinds(rows: usize, dim: usize) -> Vec<(&'static str, Vec<f32>)> {
         let noise = normal(rows * dim, 1);
         let with = |change: &dyn Fn(usize, usize, f32) -> f32| -> Vec<f32> {
@@ -323,33 +329,55 @@ mod tests {
         assert_eq!(together, alone);
     }
 
-    /// The bound, held against distances in double precision: no row is farther from the query than the codes say.
+    /// The rows of one block that are within reach of a query, a bit for each, as a search computes them.
+    struct Within<'a> {
+        block: &'a [f32],
+        query: &'a Query<'a>,
+        reach: Reach,
+    }
+
+    impl CodeKernel for Within<'_> {
+        type Output = u16;
+        #[inline(always)]
+        fn run<S: Sums>(self) -> u16 {
+            let mut sums = S::zero();
+            // SAFETY: a block is a head, and codes of as many pairs as a query has.
+            unsafe {
+                let codes = self.block.as_ptr().add(HEAD).cast::<i8>();
+                for (pair, &query) in self.query.codes.iter().enumerate() {
+                    sums = sums.add_products(S::load(codes.add(pair * 2 * ROWS)), query);
+                }
+                sums.within(self.block.as_ptr(), &self.reach)
+            }
+        }
+    }
+
+    /// Every row is within reach of its distance from the query: the true one, in double precision, and the
+    /// computed one.
     #[test]
     fn true_distances_are_within_the_bounds() {
         let (count, dim) = (160, 40);
         for (kind, rows) in kinds(count, dim) {
-            let centre = centre(&rows, dim);
-            let query_values: Vec<f32> =
+            let values: Vec<f32> =
                 rows[..dim].iter().zip(normal(dim, 5)).map(|(a, b)| a + 0.3 * b * a).collect();
-            let query = Query::new(&query_values, &centre);
-            for row in rows.chunks_exact(dim) {
-                let mut codes = vec![0.0; dim];
-                let coded = encode(row, &centre, MOST, &mut codes);
-                let sum: i64 = codes
-                    .iter()
-                    .enumerate()
-                    .map(|(at, &code)| {
-                        i64::from((query.codes[at / 2] >> (16 * (at % 2))) as i16) * code as i64
-                    })
-                    .sum();
-                assert!(i32::try_from(sum).is_ok());
-                let limit = squared_distance(row, &query_values);
-                let radius = f64::from(query.radius(limit)) + f64::from(coded.error);
-                // What a processor computes in 32 bits from these.
-                let reach = Reach { radius: query.radius(limit), ..query.reach };
-                let together = (coded.length + reach.length) * (1.0 - 1e-6);
-                let distance = together - coded.step * reach.factor * sum as f32;
-                assert!(f64::from(distance) <= radius * radius, "{kind}: {distance} {radius}");
+            for simd in Simd::available() {
+                let codes = Codes::with(simd, &rows, dim).unwrap();
+                let query = Query::new(&values, &codes.centre);
+                for (number, row) in rows.chunks_exact(dim).enumerate() {
+                    let block = &codes.blocks[number / ROWS * stride(dim)..][..stride(dim)];
+                    let is_within = |limit: f32| {
+                        let reach = Reach { radius: query.radius(limit), ..query.reach };
+                        let within = simd.run_codes(Within { block, query: &query, reach });
+                        (within >> (number % ROWS)) & 1 == 1
+                    };
+                    let differences = row.iter().zip(&values).map(|(&a, &b)| f64::from(a) - f64::from(b));
+                    let exact: f64 = differences.map(|difference| difference * difference).sum();
+                    for limit in [exact as f32, squared_distance(row, &values)] {
+                        assert!(is_within(limit), "{kind} {number} {limit} {}", simd.name());
+                    }
+                    // The bounds of noise are tight enough to leave out what is twice as far.
+                    assert!(kind != "noise" || !is_within(0.25 * exact as f32), "{number} {}", simd.name());
+                }
             }
         }
     }
@@ -360,6 +388,9 @@ mod tests {
         assert!(Codes::new(&[1.0, f32::INFINITY], 1).is_none());
         assert!(Codes::new(&[1.0, 1e16], 1).is_none());
         assert!(Codes::new(&[], 0).is_none());
+        assert_eq!(LONGEST, 133_144);
+        assert_eq!([LONGEST, LONGEST + 1].map(largest_query_code), [127, 126]);
+        assert!(Codes::new(&[], LONGEST).is_some() && Codes::new(&[], LONGEST + 1).is_none());
         let rows = normal(50, 6);
         let codes = Codes::new(&rows, 1).unwrap();
         for query in [f32::NAN, f32::INFINITY, -1e30] {

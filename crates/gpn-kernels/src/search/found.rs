@@ -13,12 +13,15 @@ impl Nearest {
         Self { count, found: Vec::new() }
     }
 
-    /// Takes a row in if it is one of the nearest so far. The order of offers does not matter.
+    /// Takes a row in if it is one of the nearest so far. The order of offers does not matter. NaN counts as
+    /// infinitely far.
     #[inline]
     pub fn offer(&mut self, distance: f32, row: u32) {
         if self.count == 0 {
             return;
         }
+        // Infinite values lead to NaN, whose sign depends on the processor.
+        let distance = if distance.is_nan() { f32::INFINITY } else { distance };
         let is_before = |a: &(f32, u32)| a.0.total_cmp(&distance).then(a.1.cmp(&row)).is_lt();
         if self.found.len() < self.count || self.found.last().is_some_and(|last| !is_before(last)) {
             self.found.truncate(self.count - 1);

@@ -9,8 +9,8 @@ use crate::simd::{Kernel, Simd, Vector};
 const SHARE: usize = 4096;
 const BLOCK: usize = 64;
 
-/// The `count` of `rows: [n, dim]` nearest to each of `queries: [some, dim]`, nearest first; of equally near ones the first.
-/// Takes O(n * some * dim), shared by all threads, and no preparation.
+/// The `count` of `rows: [n, dim]` nearest to each of `queries: [some, dim]`, nearest first; of equally near
+/// ones the first. Takes O(n * some * dim), shared by all threads, and no preparation.
 pub fn nearest(rows: &[f32], queries: &[f32], dim: usize, count: usize) -> Vec<Vec<u32>> {
     nearest_with(Simd::chosen(), rows, queries, dim, count)
 }
@@ -61,6 +61,20 @@ impl Kernel for Share<'_> {
                     found.offer(squared_distance(row, query), number);
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn infinite_rows_and_queries_are_infinitely_far() {
+        let rows = [f32::INFINITY, 2.0, f32::NAN, 1.0, f32::NEG_INFINITY];
+        for simd in Simd::available() {
+            let found = nearest_with(simd, &rows, &[f32::INFINITY, 0.0], 1, 5);
+            assert_eq!(found, [vec![0, 1, 2, 3, 4], vec![3, 1, 0, 2, 4]], "{}", simd.name());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sums of products of 8-bit codes with 16-bit queries, for the search among many prototypes.
 //!
-//! A vector here holds one whole number for each of [`ROWS`] rows. All is exact, so that every instruction set computes the
-//! same, `portable` included.
+//! A vector here holds one whole number for each of [`ROWS`] rows. The sums are exact, and comparisons with
+//! them round the same way everywhere, so that every instruction set computes the same, `portable` included.
 
 use super::{Level, Simd};
 
@@ -24,8 +24,8 @@ const ROUNDING: f32 = 1.0 - 1e-6;
 
 /// One sum for each of [`ROWS`] rows.
 ///
-/// Invariant that makes the safe methods safe: values of the AVX types exist only inside [`Simd::run_codes`], which is
-/// reached only after the processor was asked for the instruction set.
+/// Invariant that makes the safe methods safe: values of the AVX types exist only inside [`Simd::run_codes`],
+/// which is reached only after the processor was asked for the instruction set.
 pub(crate) trait Sums: Copy {
     /// Two codes of each row.
     type Codes: Copy;
@@ -41,8 +41,9 @@ pub(crate) trait Sums: Copy {
     unsafe fn load(p: *const i8) -> Self::Codes;
     /// Adds the products of a row's two codes with the two values of a query; the first is in the lower half.
     fn add_products(self, codes: Self::Codes, query: i32) -> Self;
-    /// A bit for each row that may be within reach: `(length of row + length of query) * ROUNDING - factor * step *
-    /// sum <= (radius + error)^2`. A row whose length is NaN never is.
+    /// A bit for each row that may be within reach:
+    /// `(length of row + length of query) * ROUNDING - factor * step * sum <= (radius + error)^2`. A row
+    /// whose length is NaN never is.
     ///
     /// # Safety
     /// `rows` is valid for reading `3 * ROWS` values: steps, squared lengths, errors.
@@ -60,7 +61,8 @@ impl Simd {
     pub(crate) fn run_codes<K: CodeKernel>(self, kernel: K) -> K::Output {
         #[cfg(target_arch = "x86_64")]
         {
-            // SAFETY of each: the processor was asked for the features; a `Simd` that is not portable has AVX2 and FMA.
+            // SAFETY of each: the processor was asked for the features; a `Simd` that is not portable has
+            // AVX2 and FMA.
             if self.0 == Level::Avx512 && is_x86_feature_detected!("avx512bw") {
                 if is_x86_feature_detected!("avx512vnni") {
                     return unsafe { x86::run_vnni(kernel) };
@@ -155,8 +157,8 @@ mod x86 {
     #[derive(Clone, Copy)]
     pub(super) struct Avx2([__m256i; 2]);
 
-    // SAFETY of every block below: by the invariant of `Sums` the processor has AVX2 here; loads pass the caller's
-    // promise on.
+    // SAFETY of every block below: by the invariant of `Sums` the processor has AVX2 here; loads pass the
+    // caller's promise on.
     impl Sums for Avx2 {
         type Codes = [__m256i; 2];
         const QUERIES: usize = 4;
@@ -215,8 +217,8 @@ mod x86 {
     #[derive(Clone, Copy)]
     pub(super) struct Avx512<const VNNI: bool>(__m512i);
 
-    // SAFETY of every block below: by the invariant of `Sums` the processor has AVX-512 F and BW here, and VNNI where
-    // the type says so; loads pass the caller's promise on.
+    // SAFETY of every block below: by the invariant of `Sums` the processor has AVX-512 F and BW here, and
+    // VNNI where the type says so; loads pass the caller's promise on.
     impl<const VNNI: bool> Sums for Avx512<VNNI> {
         type Codes = __m512i;
         const QUERIES: usize = 8;

@@ -22,14 +22,15 @@ use crate::error::KernelError;
 /// Invariant that makes the safe methods safe: values of the AVX types exist only inside [`Simd::run`],
 /// which is reached only after the processor was asked for the instruction set.
 pub(crate) trait Vector: Copy {
-    /// The same with a `mul_add` that rounds once, whatever it costs: for results that are compared bit by bit.
+    /// The same with a `mul_add` that rounds once, whatever it costs: for results that are compared bit by
+    /// bit.
     type Fused: Vector;
     /// Whether `mul_add` rounds once as it is.
     const ROUNDS_ONCE: bool;
     /// Values per vector; divides [`crate::geometry::CHANNEL_BLOCK`].
     const LANES: usize;
-    /// Whether a vector is a whole block of channels. (Constants of their own, so that tiles of the other instruction
-    /// sets are not even compiled.)
+    /// Whether a vector is a whole block of channels. (Constants of their own, so that tiles of the other
+    /// instruction sets are not even compiled.)
     const IS_BLOCK: bool = Self::LANES == 16;
     /// Whether a vector is half a block.
     const IS_HALF_BLOCK: bool = Self::LANES == 8;
@@ -55,7 +56,8 @@ pub(crate) trait Vector: Copy {
     /// Makes everything streamed visible to other threads.
     #[inline(always)]
     fn finish_streams() {}
-    /// Fetches the cache line at `p` into the second cache, where the processor can. Reads nothing: any address will do.
+    /// Fetches the cache line at `p` into the second cache, where the processor can. Reads nothing: any
+    /// address will do.
     #[inline(always)]
     fn prefetch(_p: *const f32) {}
     /// All lanes equal.
@@ -136,9 +138,9 @@ enum Level {
 /// An instruction set that this processor has. Values come only from [`Simd::detect`] and
 /// [`Simd::available`], so holding one is proof that it may be used.
 ///
-/// `avx512`, `avx2` and `fused` compute the same bits. `fused` is plain Rust for processors whose instruction for
-/// `a * b + c` rounds once. `portable` rounds twice, and so computes other bits: it is for processors without that
-/// instruction.
+/// `avx512`, `avx2` and `fused` compute the same bits. `fused` is plain Rust for processors whose instruction
+/// for `a * b + c` rounds once. `portable` rounds twice, and so computes other bits: it is for processors
+/// without that instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Simd(Level);
 
@@ -235,8 +237,8 @@ fn has_fused_instruction() -> bool {
     return cfg!(target_arch = "aarch64");
 }
 
-/// How results are rounded with the chosen instruction set: `fused` on all processors that compute the same bits,
-/// otherwise `portable`.
+/// How results are rounded with the chosen instruction set: `fused` on all processors that compute the same
+/// bits, otherwise `portable`.
 pub fn rounding() -> &'static str {
     if Simd::chosen().is_fused() { "fused" } else { "portable" }
 }
@@ -258,7 +260,7 @@ mod tests {
         fn run<V: Vector>(self) -> Self::Output {
             let a: Vec<f32> = (0..16).map(|i| i as f32 - 7.5).collect();
             let b: Vec<f32> = (0..16).map(|i| 3.0 - (i % 5) as f32).collect();
-            let mut out = vec![vec![0.0; 16]; 9];
+            let mut out = vec![vec![0.0; 16]; 13];
             for at in (0..16).step_by(V::LANES) {
                 // SAFETY: `at + LANES <= 16`, the length of every slice.
                 unsafe {
@@ -271,6 +273,10 @@ mod tests {
                     x.select_greater(y, V::splat(1.0), V::splat(-1.0)).store(out[5].as_mut_ptr().add(at));
                     x.where_positive(y).store(out[6].as_mut_ptr().add(at));
                     out[7][at] = x.relu().sum();
+                    for (i, slope) in [0.0, 0.1].into_iter().enumerate() {
+                        x.leaky_relu(slope).store(out[9 + i].as_mut_ptr().add(at));
+                        x.through_leaky_relu(y, slope).store(out[11 + i].as_mut_ptr().add(at));
+                    }
                 }
                 for i in at..at + V::LANES {
                     out[8][i] = V::mul_add_one(a[i], b[i], 2.0);
@@ -287,6 +293,8 @@ mod tests {
         let expected = Simd(Level::Portable).run(EveryOperation);
         assert_eq!(expected[0][0], -7.5 + 3.0);
         assert_eq!(expected[5][0], -1.0);
+        assert_eq!([9, 10].map(|i: usize| expected[i][0]), [0.0, -7.5 * 0.1]);
+        assert_eq!([11, 12].map(|i: usize| expected[i][4]), [0.0, -3.5 * 0.1]);
         for simd in Simd::available() {
             assert_eq!(simd.run(EveryOperation), expected, "{}", simd.name());
         }

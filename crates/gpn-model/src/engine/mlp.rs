@@ -4,7 +4,7 @@ use gpn_kernels::{Mlp, linear};
 
 use super::Engine;
 use crate::backbone::Mode;
-use crate::error::{ModelError, Result};
+use crate::error::Result;
 use crate::tensors::{TensorInfo, TensorList, tensor_info};
 
 pub(super) struct MlpEngine {
@@ -12,14 +12,12 @@ pub(super) struct MlpEngine {
     lengths: Vec<usize>,
     /// Training passes, with their work buffers.
     training: Mlp,
-    /// Whether there was a forward pass that no backward pass has used yet.
-    is_pending: bool,
 }
 
 impl MlpEngine {
     pub(super) fn new(input: usize, layers: &[usize]) -> Self {
         let lengths: Vec<usize> = std::iter::once(input).chain(layers.iter().copied()).collect();
-        Self { training: Mlp::new(lengths.clone()), lengths, is_pending: false }
+        Self { training: Mlp::new(lengths.clone()), lengths }
     }
 }
 
@@ -47,7 +45,6 @@ impl Engine for MlpEngine {
     ) -> Result<Vec<f32>> {
         let mut embeddings = vec![0.0; n * self.lengths[self.lengths.len() - 1]];
         self.training.forward(parameters.values(), samples, n, &mut embeddings)?;
-        self.is_pending = true;
         Ok(embeddings)
     }
 
@@ -57,9 +54,6 @@ impl Engine for MlpEngine {
         grad_embeddings: &[f32],
         gradients: &mut [Vec<f32>],
     ) -> Result<()> {
-        if !std::mem::take(&mut self.is_pending) {
-            return Err(ModelError::NoForward);
-        }
         Ok(self.training.backward(parameters.values(), grad_embeddings, gradients)?)
     }
 

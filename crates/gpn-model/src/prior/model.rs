@@ -1,4 +1,5 @@
-//! The graph prior as one fitted thing: metric, statistics of the training classes, priors, and the scale of distances.
+//! The graph prior as one fitted thing: metric, statistics of the training classes, priors, and the scale of
+//! distances.
 
 use gpn_taxonomy::{Node, Taxonomy};
 use serde::{Deserialize, Serialize};
@@ -46,11 +47,11 @@ pub struct PriorConfig {
     pub metric: MetricName,
     /// Share of the identity in the covariance that whitens, 0 to 1. Default 0.5.
     pub shrinkage: f64,
-    /// What the variance of the prior is multiplied with; 0 for whichever does best on tasks of hidden training classes.
-    /// Default 0.
+    /// What the variance of the prior is multiplied with; 0 for whichever does best on tasks of hidden
+    /// training classes. Default 0.
     pub scale: f64,
-    /// Share of a prototype's own variance that is taken off its distances, -1 to 1: more favours new classes over known ones
-    /// where both are answers, less favours known ones. Default 0.
+    /// Share of a prototype's own variance that is taken off its distances, -1 to 1: more favours new classes
+    /// over known ones where both are answers, less favours known ones. Default 0.
     pub spread: f64,
     /// Rounds of hiding in the fit. Default 4.
     pub rounds: usize,
@@ -93,7 +94,8 @@ pub struct TrainingSamples<'a> {
     pub rows: &'a [Vec<f32>],
     /// Embeddings of samples that the network was not trained on, `[n, dim]` for each class; may be empty.
     pub held_out: &'a [Vec<f32>],
-    /// The class graph: node `i` is class `i`; classes without samples may follow, and connect those that have some.
+    /// The class graph: node `i` is class `i`; classes without samples may follow, and connect those that
+    /// have some.
     pub graph: &'a Taxonomy,
     /// Embeddings of the classes' texts, where there are any.
     pub texts: Option<&'a TextRows>,
@@ -117,8 +119,8 @@ pub struct PriorModel {
 }
 
 impl PriorModel {
-    /// Fits everything to the training classes. Metric and scale are those that answer tasks of hidden training classes best; the
-    /// temperature is that of the least log loss on them.
+    /// Fits everything to the training classes. Metric and scale are those that answer tasks of hidden
+    /// training classes best; the temperature is that of the least log loss on them.
     pub fn fit(training: &TrainingSamples<'_>, config: &PriorConfig) -> Result<Self> {
         let fit = FitConfig { rounds: config.rounds, seed: training.seed, ..FitConfig::default() };
         let (tasks, scales) = (Tasks::draw(training), config.scales());
@@ -223,7 +225,8 @@ impl PriorModel {
         KnownClasses::new(graph, &self.statistics)
     }
 
-    /// The prior of a class: by its place where it has one, by its text where it has one, joined where it has both.
+    /// The prior of a class: by its place where it has one, by its text where it has one, joined where it has
+    /// both.
     pub fn prior_of(
         &self,
         place: Option<(&KnownClasses<'_>, Node)>,
@@ -241,16 +244,16 @@ impl PriorModel {
         })
     }
 
-    /// Takes texts: row `i` is that of node `i` of the class graph. How far they are to be believed is fitted to the classes of
-    /// `known`.
+    /// Takes texts: row `i` is that of node `i` of the class graph. How far they are to be believed is fitted
+    /// to the classes of `known`.
     pub fn take_texts(&mut self, texts: TextRows, known: &ClassStatistics, fit: FitConfig) -> Result<()> {
         let prior = TextPrior::fit(&texts, known, TextConfig::default(), fit)?;
         self.text = Some((prior, texts));
         Ok(())
     }
 
-    /// The prior of a class of the graph: by its place where it has one, and by its own text where texts were given, joined where it
-    /// has both. Own samples of the class are left out.
+    /// The prior of a class of the graph: by its place where it has one, and by its own text where texts were
+    /// given, joined where it has both. Own samples of the class are left out.
     pub fn prior_of_class(
         &self,
         known: &KnownClasses<'_>,
@@ -282,7 +285,8 @@ impl PriorModel {
         }
     }
 
-    /// The posterior of a class with this prior and these samples, `[k, dim]`, embeddings as the network gives them.
+    /// The posterior of a class with this prior and these samples, `[k, dim]`, embeddings as the network
+    /// gives them.
     pub fn posterior(&self, prior: &ClassPrior, samples: &[f32]) -> Result<Posterior> {
         if samples.is_empty() {
             return self.prior.posterior_of_mean(prior, &vec![0.0; self.prior.dim()], 0);
@@ -328,8 +332,8 @@ impl PriorModel {
         tensors
     }
 
-    /// The model whose [`to_tensors`](Self::to_tensors) these are, for embeddings of length `dim`; `tensor` gives shape and
-    /// values of a name. `None` where it was not fitted yet.
+    /// The model whose [`to_tensors`](Self::to_tensors) these are, for embeddings of length `dim`; `tensor`
+    /// gives shape and values of a name. `None` where it was not fitted yet.
     pub fn from_tensors<'a>(
         dim: usize,
         tensor: impl Fn(&str) -> Option<(&'a [usize], &'a [f32])> + Copy,
@@ -338,7 +342,7 @@ impl PriorModel {
         let values = |name: &str| tensor(name).map(|(_, values)| values);
         let wrong =
             |what, expected: &str, got| ModelError::WrongLength { what, expected: expected.into(), got };
-        // Files of before metrics could compress have four numbers.
+        // Files written before metrics could compress have four numbers.
         let ([centre, unit, whiten, unit_at_last] | [centre, unit, whiten, unit_at_last, _]) = kind else {
             return Err(wrong("metric.kind", "5", kind.len()));
         };

@@ -15,7 +15,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The rule of a prototype: `-temperature * (|x - p|^2 - spread)` without the part that all classes share.
+    /// The rule of a prototype: `-temperature * (|x - p|^2 - spread)` without the part that all classes
+    /// share.
     pub fn of_posterior(posterior: &Posterior, temperature: f32, spread: f32) -> Self {
         let length: f64 = posterior.prototype.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
         let off = f64::from(spread) * f64::from(posterior.spread());
@@ -60,6 +61,7 @@ struct Rules {
 
 impl Rules {
     fn new(len: usize, rules: &[&Rule]) -> Self {
+        assert!(rules.iter().all(|rule| rule.weights.len() == len), "a rule does not have {len} weights");
         let weights: Vec<f32> = rules.iter().flat_map(|rule| &rule.weights).copied().collect();
         Self {
             weights: PackedMatrix::of_columns(&weights, len),
@@ -81,8 +83,9 @@ impl Rules {
 
 /// The rules of all answers, ready for many samples at once.
 ///
-/// Prototypes say how likely a sample is of each class. What they give to the classes with borders together is divided among these
-/// by their borders: these were fitted to each other alone, and say nothing of the other classes.
+/// Prototypes say how likely a sample is of each class. What they give to the classes with borders together
+/// is divided among these by their borders: these were fitted to each other alone, and say nothing of the
+/// other classes.
 #[derive(Clone, Debug)]
 pub struct Scorer {
     dim: usize,
@@ -94,6 +97,9 @@ pub struct Scorer {
 
 impl Scorer {
     /// For samples of `dim` values; borders look at the first values, each at as many.
+    ///
+    /// # Panics
+    /// If a prototype's rule does not have `dim` weights, or two borders differ in their number of weights.
     pub fn new(dim: usize, rules: &[ClassRule]) -> Self {
         let prototypes: Vec<&Rule> = rules.iter().map(|rule| &rule.prototype).collect();
         let borders: Vec<&Rule> = rules.iter().filter_map(|rule| rule.border.as_ref()).collect();
@@ -118,16 +124,17 @@ impl Scorer {
         (0..self.answers()).flat_map(of).collect()
     }
 
-    /// The scores of samples in the space of the metric, `[n, dim]` to `[n, answers]`. The scores of a sample do not depend on
-    /// the others. O(n * dim * answers).
+    /// The scores of samples in the space of the metric, `[n, dim]` to `[n, answers]`. The scores of a sample
+    /// do not depend on the others. O(n * dim * answers).
     pub fn scores(&self, rows: &[f32]) -> Vec<f32> {
         let mut scores = self.by_prototypes(rows);
         self.divide(&mut scores, &self.by_borders(rows));
         scores
     }
 
-    /// The same a few samples at a time, without room for the scores of all: `consume` is given each sample and its scores, and what it
-    /// returns is in the order of the samples.
+    /// The same a few samples at a time, without room for the scores of all: `consume` is given each sample
+    /// and its scores, and what it returns is in the order of the samples. Where there are no answers,
+    /// `consume` is not called, and nothing is returned.
     pub fn each<T: Send>(&self, rows: &[f32], consume: impl Fn(&[f32], &mut [f32]) -> T + Sync) -> Vec<T> {
         let answers = self.answers();
         self.prototypes.weights.multiply_each(rows, self.dim, |rows, scores| {
@@ -153,7 +160,8 @@ impl Scorer {
         self.prototypes.scores(rows, self.dim)
     }
 
-    /// What borders say, `[n, dim]` to `[n, answers with borders]`; empty where fewer than two answers have borders.
+    /// What borders say, `[n, dim]` to `[n, answers with borders]`; empty where fewer than two answers have
+    /// borders.
     pub fn by_borders(&self, rows: &[f32]) -> Vec<f32> {
         if self.bordering.len() > 1 { self.borders.scores(rows, self.dim) } else { Vec::new() }
     }

@@ -11,7 +11,8 @@ use crate::stop::StopHandle;
 pub struct Ranks<'a> {
     /// The processes.
     pub group: &'a dyn Group,
-    /// Stops the work; of several processes, all stop where one is asked to.
+    /// Stops the work. Of several processes, all stop where one is asked to; in training steps, where one that has a task or
+    /// samples in the step is. The first process always has.
     pub stop: &'a StopHandle,
 }
 

@@ -3,7 +3,8 @@
 //! Each rank adds up the shards it has computed, branch by branch of a fixed tree ([`PairwiseSum`]). The vector is cut into one
 //! piece for each rank; a rank gets that piece of everybody's branches, adds them up in the order of the tree, and hands the
 //! sum to all. With as many shards as ranks this sends two vectors per rank, as few as any all-reduce; with more shards on a
-//! rank than one, no more where the number of ranks is a power of two, and up to `2 log2(shards)` for each otherwise.
+//! rank than one, no more where each rank has the same number of shards and that number is a power of two, and up to
+//! `2 log2(shards)` for each otherwise.
 
 use std::ops::Range;
 

@@ -30,7 +30,7 @@ pub struct StepTime {
     pub backbone: Duration,
     /// Task graphs, and what the method does with embeddings: propagation, its loss and its gradient.
     pub method: Duration,
-    /// The auxiliary task's loss and the optimiser.
+    /// The auxiliary task's loss, the sum over the shards of a process that trains alone, and the optimiser.
     pub other: Duration,
 }
 
@@ -88,7 +88,7 @@ pub struct StepTask<'a> {
     pub neighbourhood: Option<&'a Neighbourhood>,
 }
 
-/// Running statistics at the beginning of a step. Gradients go with those of the method, which does no harm.
+/// Running statistics at the beginning of a step. The copy of the method also holds its gradients, which are overwritten anyway.
 pub(crate) struct Running {
     embedder: Vec<Vec<f32>>,
     method: Vec<Vec<f32>>,

@@ -83,6 +83,7 @@ impl Trainer {
             let of_shard = self.learn(&batch, search)?;
             loader.recycle(batch);
             if is_divided {
+                // A shard without tasks has no vector to ask with; the first process always has one.
                 let wants_stop = self.wants_stop || self.stop.is_stopped();
                 let vector = of_shard.as_ref().map(|(learned, result)| {
                     contribution::take(&mut self.network, *learned, result, wants_stop)
@@ -100,7 +101,10 @@ impl Trainer {
             let has_work = |shard| kind == StepKind::Auxiliary || !shards.part(shard, tasks).is_empty();
             let sum = sum.over(self.group.as_ref(), shards, length, has_work)?;
             (result, self.is_stop_agreed) = contribution::put(&mut self.network, learned, &sum);
-            self.time.exchange += started.elapsed();
+            // Alone, this is a part of the step.
+            let is_alone = self.group.size() == 1;
+            let time = if is_alone { &mut self.network.time.other } else { &mut self.time.exchange };
+            *time += started.elapsed();
         }
         let rate = self.schedule.rate(t, self.position.few_shot);
         let adam = self.optimisers.of(kind);

@@ -64,7 +64,11 @@ enum Part {
         rows: usize,
         hash: String,
     },
-    Files(Vec<PathBuf>),
+    Files {
+        /// They lie below it.
+        folder: PathBuf,
+        files: Vec<PathBuf>,
+    },
 }
 
 impl Part {
@@ -72,7 +76,7 @@ impl Part {
         match self {
             Self::Table(table) => table.rows(),
             Self::List { rows, .. } => *rows,
-            Self::Files(files) => files.len(),
+            Self::Files { files, .. } => files.len(),
         }
     }
 }
@@ -98,7 +102,7 @@ impl Inputs {
             };
             let photos = if self.takes.images { wanted(&is_photo_name) } else { Vec::new() };
             if !photos.is_empty() {
-                self.parts.push(Part::Files(photos));
+                self.parts.push(Part::Files { folder: path.to_owned(), files: photos });
                 return Ok(());
             }
             let tables = wanted(&|name| has_extension(Path::new(name), &["parquet"]));
@@ -114,7 +118,8 @@ impl Inputs {
             let (rows, hash) = count_lines(path)?;
             Part::List { path: path.to_owned(), rows, hash }
         } else if self.takes.images && is_photo_name(&path.to_string_lossy()) {
-            Part::Files(vec![path.to_owned()])
+            let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+            Part::Files { folder, files: vec![path.to_owned()] }
         } else {
             let what = match self.takes {
                 Takes { images: true, .. } => {
@@ -136,20 +141,25 @@ impl Inputs {
         self.parts.iter().map(Part::rows).sum()
     }
 
-    /// What tells these inputs from others, without reading all of them: names, sizes, and the content of lists.
+    /// What tells these inputs from others, without reading all of them: names below what was given, sizes, and the content of
+    /// lists.
     pub(super) fn described(&self) -> Vec<serde_json::Value> {
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        // A file that is not there has no bytes; its row says so.
+        let bytes = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
         let one = |part: &Part| match part {
             Part::Table(table) => {
-                let bytes = table.path().metadata().map_or(0, |metadata| metadata.len());
+                let bytes = bytes(table.path());
                 serde_json::json!({ "table": name(table.path()), "rows": table.rows(), "bytes": bytes })
             }
             Part::List { hash, rows, .. } => serde_json::json!({ "list": hash, "rows": rows }),
-            Part::Files(files) => {
+            Part::Files { folder, files } => {
                 let mut hasher = blake3::Hasher::new();
                 for file in files {
-                    hasher.update(name(file).unwrap_or_default().as_bytes());
+                    let below = file.strip_prefix(folder).unwrap_or(file);
+                    hasher.update(below.as_os_str().as_encoded_bytes());
                     hasher.update(&[0]);
+                    hasher.update(&bytes(file).to_le_bytes());
                 }
                 serde_json::json!({ "files": hasher.finalize().to_hex().to_string(), "rows": files.len() })
             }
@@ -236,7 +246,7 @@ impl<'a> Samples<'a> {
                 Part::Table(table) => {
                     Reader::Table { table, rows: Box::new(table.from_row(inside)), next: inside }
                 }
-                Part::Files(files) => Reader::Files(files[inside..].iter()),
+                Part::Files { files, .. } => Reader::Files(files[inside..].iter()),
                 Part::List { path, .. } => {
                     let mut lines = open_list(path)?;
                     for _ in 0..inside {
@@ -274,6 +284,24 @@ fn file_of(list: &Path, path: &str) -> Sample {
     let mut sample = Sample::image_file(&folder.join(path));
     path.clone_into(&mut sample.name);
     sample
+}
+
+/// Refuses a folder for the tables that lies in one that is read: the next shard would find other inputs there.
+pub(super) fn check_apart(inputs: &[PathBuf], out: &Path) -> Result<()> {
+    // A folder that is not there yet will be where the first folder above it that is there leads to.
+    let Ok(out_from_root) = std::path::absolute(out) else { return Ok(()) };
+    let place = out_from_root.ancestors().find_map(|folder| folder.canonicalize().ok());
+    let is_around = |input: &&PathBuf| {
+        let folder = input.canonicalize().ok().filter(|folder| folder.is_dir());
+        place.as_ref().zip(folder).is_some_and(|(place, folder)| place.starts_with(folder))
+    };
+    match inputs.iter().find(is_around) {
+        None => Ok(()),
+        Some(input) => Err(Error::input(
+            out.display(),
+            format!("it lies in {}, which is read; name a folder outside of it", input.display()),
+        )),
+    }
 }
 
 fn has_extension(path: &Path, wanted: &[&str]) -> bool {

@@ -10,13 +10,15 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
+use gpn_encode::{EmbeddingCache, EncoderConfig};
 use gpn_files::AtomicFile;
 use serde::Serialize;
 
 use self::inputs::{Inputs, Takes};
 pub use self::shard::Shard;
-use self::table::{ColumnSet, RowOut, Table};
+use self::table::{ColumnSet, Finished, RowOut, Table};
 use crate::classifier::{Classifier, PredictRequest};
+use crate::embed::{is_encoder, open_model};
 use crate::encoder::SampleEncoder;
 use crate::error::{Error, Result};
 use crate::output::create_folder;
@@ -25,6 +27,8 @@ use crate::watch::{Event, Watch};
 
 /// Samples read, embedded and answered at a time: bounds the memory.
 const CHUNK: usize = 1024;
+/// What is said of the file of other work.
+const OTHER_WORK: &str = "it was made from another model, other inputs or other settings";
 
 /// The samples of a shard, and where its answers go.
 #[derive(Clone, Debug)]
@@ -116,6 +120,22 @@ pub fn encode_shard(
     run(request, &Work { described: &work, takes, columns: ColumnSet::Embedding, answer: &answer }, watch)
 }
 
+/// The same by what is at a path: an `.onnx` file, the folder of a text encoder, or a trained model (its file or run directory).
+/// `config` and `cache` are for encoders.
+pub fn embed_shard_by(
+    path: &Path,
+    config: &EncoderConfig,
+    cache: Option<EmbeddingCache>,
+    request: &ShardRequest<'_>,
+    watch: &Watch<'_>,
+) -> Result<ShardDone> {
+    if is_encoder(path) {
+        encode_shard(&SampleEncoder::open(path, config, cache)?, request, watch)
+    } else {
+        embed_shard(&open_model(path, config)?, request, watch)
+    }
+}
+
 fn as_rows(embeddings: Vec<Result<Vec<f32>>>) -> Vec<Result<RowOut>> {
     embeddings.into_iter().map(|embedding| embedding.map(RowOut::Embedding)).collect()
 }
@@ -142,13 +162,13 @@ struct Work<'a> {
 
 fn run(request: &ShardRequest<'_>, work: &Work<'_>, watch: &Watch<'_>) -> Result<ShardDone> {
     let shard = request.shard;
+    inputs::check_apart(request.inputs, request.out)?;
     let inputs = Inputs::open(request.inputs, work.takes)?;
-    shard.check_folder(request.out)?;
+    let siblings = shard.siblings(request.out)?;
     let file = request.out.join(shard.file_name());
     let range = shard.range(inputs.rows());
-    let described =
-        serde_json::json!({ "work": work.described, "inputs": inputs.described(), "shard": shard });
-    let fingerprint = blake3::hash(described.to_string().as_bytes()).to_hex().to_string();
+    let of_all = hash(&serde_json::json!({ "work": work.described, "inputs": inputs.described() }));
+    let fingerprint = hash(&serde_json::json!({ "work": of_all, "shard": shard }));
     if let Some(before) = table::finished(&file, request.replace)? {
         if before.fingerprint == fingerprint {
             return Ok(ShardDone {
@@ -160,12 +180,11 @@ fn run(request: &ShardRequest<'_>, work: &Work<'_>, watch: &Watch<'_>) -> Result
             });
         }
         if !request.replace {
-            return Err(Error::Conflict {
-                what: file.display().to_string(),
-                reason: "it was made from another model, other inputs or other settings; name another folder"
-                    .into(),
-            });
+            return Err(Error::NotThisShard { path: file, reason: OTHER_WORK });
         }
+    }
+    if !request.replace {
+        check_sibling(&siblings, &of_all)?;
     }
     create_folder(request.out)?;
     let io = |source| Error::Io { action: "write", path: file.clone(), source };
@@ -196,7 +215,24 @@ fn run(request: &ShardRequest<'_>, work: &Work<'_>, watch: &Watch<'_>) -> Result
         }
         next += read.len();
     }
-    table.finish(&fingerprint, failed)?;
+    table.finish(Finished { fingerprint, work: of_all, failed })?;
     let _ = watch.tell(&Event::Encoded { done: range.len(), total: range.len() });
     Ok(ShardDone { file, rows: range.len(), failed, first_error, was_done: false })
+}
+
+fn hash(described: &serde_json::Value) -> String {
+    blake3::hash(described.to_string().as_bytes()).to_hex().to_string()
+}
+
+/// Refuses to write beside a shard that was made from something else. One of them is enough: each was compared with another.
+fn check_sibling(siblings: &[PathBuf], work: &str) -> Result<()> {
+    let finished = |path: &PathBuf| table::finished(path, true).ok().flatten();
+    let sibling = siblings.iter().find_map(|path| Some((path, finished(path)?)));
+    match sibling.filter(|(_, sibling)| sibling.work != work) {
+        None => Ok(()),
+        Some((path, _)) => Err(Error::Conflict {
+            what: path.display().to_string(),
+            reason: format!("{OTHER_WORK}; name another folder for this shard"),
+        }),
+    }
 }

@@ -1,7 +1,7 @@
 //! One of equal parts.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -44,15 +44,16 @@ impl Shard {
         format!("part-{:05}-of-{:05}.parquet", self.index, self.count)
     }
 
-    /// Refuses a folder with parts of another division: together they would hold rows twice.
-    pub(super) fn check_folder(self, folder: &Path) -> Result<()> {
-        let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    /// The files of other parts in a folder. Parts of another division are refused: together they would hold rows twice.
+    pub(super) fn siblings(self, folder: &Path) -> Result<Vec<PathBuf>> {
+        let mut siblings = Vec::new();
+        let Ok(entries) = std::fs::read_dir(folder) else { return Ok(siblings) };
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let count = name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".parquet"));
-            let count =
-                count.and_then(|rest| rest.split_once("-of-")).and_then(|(_, count)| count.parse().ok());
-            if let Some(other) = count.filter(|&other: &usize| other != self.count) {
+            let numbers = name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".parquet"));
+            let numbers = numbers.and_then(|numbers| numbers.split_once("-of-"));
+            let Some(other) = numbers.and_then(|(_, count)| count.parse::<usize>().ok()) else { continue };
+            if other != self.count {
                 return Err(Error::Conflict {
                     what: folder.display().to_string(),
                     reason: format!(
@@ -61,8 +62,12 @@ impl Shard {
                     ),
                 });
             }
+            if name != self.file_name() {
+                siblings.push(entry.path());
+            }
         }
-        Ok(())
+        siblings.sort();
+        Ok(siblings)
     }
 }
 

@@ -19,8 +19,10 @@ use crate::error::{Error, Result};
 
 /// Rows of a row group, which are kept until it is full.
 const GROUP: usize = 4096;
-/// Keys of the file's metadata: what it was made from, and how many rows could not be read.
+/// Keys of the file's metadata: what it was made from with the number of its shard, the same without it, and how many rows could
+/// not be read.
 const FINGERPRINT: &str = "gpn.shard";
+const WORK: &str = "gpn.work";
 const FAILED: &str = "gpn.failed";
 
 /// The columns of a table.
@@ -101,7 +103,7 @@ impl Table {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_column_dictionary_enabled("embedding.list.element".into(), false)
-            // The same rows give the same bytes, whichever version of another crate wrote them.
+            // Fixes `created_by` alone, which would name the version of the parquet crate; other bytes may still depend on it.
             .set_created_by("gpn".into())
             .build();
         let open = || {
@@ -119,11 +121,12 @@ impl Table {
     }
 
     /// Completes the file and puts it into its place.
-    pub(super) fn finish(mut self, fingerprint: &str, failures: usize) -> Result<()> {
+    pub(super) fn finish(mut self, finished: Finished) -> Result<()> {
         if !self.rows.is_empty() {
             self.write_group()?;
         }
-        for (key, value) in [(FINGERPRINT, fingerprint.to_owned()), (FAILED, failures.to_string())] {
+        let Finished { fingerprint, work, failed: failures } = finished;
+        for (key, value) in [(FINGERPRINT, fingerprint), (WORK, work), (FAILED, failures.to_string())] {
             self.writer.append_key_value_metadata(KeyValue { key: key.into(), value: Some(value) });
         }
         let file = self.writer.into_inner().map_err(|error| failed(&self.path, error))?;
@@ -244,7 +247,11 @@ fn failed(path: &Path, error: ParquetError) -> Error {
 
 /// What a finished file says about itself.
 pub(super) struct Finished {
+    /// What it was made from, and which shard it is.
     pub(super) fingerprint: String,
+    /// What it was made from: the same for all shards that belong together.
+    pub(super) work: String,
+    /// Rows that could not be read.
     pub(super) failed: usize,
 }
 
@@ -258,13 +265,14 @@ pub(super) fn finished(path: &Path, replace: bool) -> Result<Option<Finished>> {
         let reader = SerializedFileReader::new(file).ok()?;
         let metadata = reader.metadata().file_metadata().key_value_metadata()?;
         let value = |key: &str| metadata.iter().find(|pair| pair.key == key)?.value.clone();
-        Some(Finished { fingerprint: value(FINGERPRINT)?, failed: value(FAILED)?.parse().ok()? })
+        let failed = value(FAILED)?.parse().ok()?;
+        Some(Finished { fingerprint: value(FINGERPRINT)?, work: value(WORK)?, failed })
     });
     match read.flatten() {
-        None if !replace => Err(Error::Conflict {
-            what: path.display().to_string(),
-            reason: "it is in the way and is no finished shard; remove it, or name another folder".into(),
-        }),
+        None if !replace => {
+            let reason = "it is in the way and is no finished shard";
+            Err(Error::NotThisShard { path: path.to_owned(), reason })
+        }
         found => Ok(found),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gpn_model::{PrototypeIndex, nearest_classes};
+use gpn_model::PrototypeIndex;
 use gpn_taxonomy::Node;
 use gpn_train::{Changes, ModelInfo, Placement, TaughtClass, TrainedModel};
 use serde::{Deserialize, Serialize};
@@ -160,11 +160,9 @@ impl Version {
             nearest: unplaced.map_or_else(Vec::new, |taught| {
                 let count = info.config.pathways.nearest;
                 let prototype = taught.prototype();
-                let nearest = match model.network.method.prior() {
-                    Some(prior) => nearest_classes(prior.statistics().means(), &prototype, memory.dim, count),
-                    None => PrototypeIndex::new(memory).nearest(&prototype, count),
-                };
-                ids(&nearest[0])
+                let prior = model.network.method.prior();
+                let prototypes = prior.map_or(memory.prototypes(), |prior| prior.statistics().means());
+                ids(&PrototypeIndex::of(prototypes, memory.dim).nearest(&prototype, count)[0])
             }),
         }
     }

@@ -22,6 +22,7 @@ const FEWEST: usize = 6;
 const SHOTS: [usize; 3] = [1, 2, 5];
 /// Shares of the spread that are tried; of equals the first is chosen.
 const SPREADS: [f32; 8] = [0.0, 0.25, -0.25, 0.5, -0.5, 0.75, 1.0, -1.0];
+
 /// How well classes are told apart that were not there when the catalogue was fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewClassAccuracy {

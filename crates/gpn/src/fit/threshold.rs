@@ -1,7 +1,8 @@
 //! From when on a sample is called unknown.
 
-use super::choose::Measured;
 use gpn_model::prior::UnknownScore;
+
+use super::choose::Measured;
 
 /// Of the samples of known classes so many may be called unknown.
 const FALSE_ALARMS: f64 = 0.05;
@@ -12,8 +13,8 @@ pub(super) fn threshold(measured: Option<&Measured>, kind: UnknownScore, classes
     measured.map_or(f32::MAX, |measured| quantile(measured.best.strangeness(kind, classes, scale)) as f32)
 }
 
-/// The least score that at most the share of false alarms of further samples reaches on average. Among as many scores and one more, each
-/// place is equally likely for the further one (split conformal prediction).
+/// The lowest threshold that at most 5% of further samples reach, on average. Among as many scores and one more, each place is equally
+/// likely for the further one (split conformal prediction).
 fn quantile(mut scores: Vec<f64>) -> f64 {
     scores.sort_by(f64::total_cmp);
     let place = ((1.0 - FALSE_ALARMS) * (scores.len() + 1) as f64).ceil() as usize;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gpn::encode::EncoderConfig;
-use gpn::{SampleEncoder, Shard, ShardDone, ShardRequest, StopHandle, Watch, encode_shard};
+use gpn::{ErrorKind, SampleEncoder, Shard, ShardDone, ShardRequest, StopHandle, Watch, encode_shard};
 use parquet::data_type::{ByteArray, ByteArrayType, FloatType};
 use parquet::file::reader::SerializedFileReader;
 use parquet::file::writer::SerializedFileWriter;
@@ -171,6 +171,63 @@ fn tables_of_images_and_of_paths_and_folders_give_the_same_embeddings() {
         both[4].starts_with("{row: 9, file: \"holes.parquet: row 0\"")
             && both[5].contains("the image is missing")
     );
+    table(&path("no_path.parquet"), "optional binary path (STRING);", &[None], 1);
+    run(&[path("no_path.parquet")], "0/1", &path("missing")).unwrap();
+    assert!(rows(&path("missing"))[0].contains("the path is missing"));
+}
+
+#[test]
+fn folders_of_equal_names_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for (file, photo) in [
+        ("one/x/0.png", "photo_0.png"),
+        ("other_content/x/0.png", "photo_1.png"),
+        ("other_name/y/0.png", "photo_0.png"),
+        ("copy/x/0.png", "photo_0.png"),
+    ] {
+        fs::create_dir_all(path(file).parent().unwrap()).unwrap();
+        fs::copy(fixture(photo), path(file)).unwrap();
+    }
+    let out = path("out");
+    run(&[path("one")], "0/1", &out).unwrap();
+    assert!(run(&[path("copy")], "0/1", &out).unwrap().was_done);
+    for other in ["other_content", "other_name"] {
+        let message = run(&[path(other)], "0/1", &out).unwrap_err().to_string();
+        assert!(message.contains("it was made from another model, other inputs"), "{other}: {message}");
+    }
+}
+
+#[test]
+fn shards_of_other_inputs_are_not_written_side_by_side() {
+    let folder = photos(6);
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("other.txt"), "photos/0.png\nphotos/1.png\n").unwrap();
+    let (own, other, out) = ([path("list.txt")], [path("other.txt")], path("out"));
+    let first = run(&own, "0/3", &out).unwrap();
+    run(&own, "1/3", &out).unwrap();
+    let error = run(&other, "2/3", &out).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    let message = error.to_string();
+    assert!(message.contains("part-00000-of-00003.parquet: it was made from another model"), "{message}");
+    // A file that is no shard says nothing, the next one does.
+    fs::write(&first.file, "no table").unwrap();
+    let message = run(&other, "2/3", &out).unwrap_err().to_string();
+    assert!(message.contains("part-00001-of-00003.parquet: it was made from another model"), "{message}");
+    assert!(!out.join("part-00002-of-00003.parquet").exists());
+    run(&own, "2/3", &out).unwrap();
+}
+
+#[test]
+fn tables_are_not_written_into_a_folder_that_is_read() {
+    let folder = photos(5);
+    let (inputs, out) = ([folder.path().join("photos")], folder.path().join("out"));
+    for inside in ["", "out", "out/deep", "../photos/out"] {
+        let message = run(&inputs, "0/1", &inputs[0].join(inside)).unwrap_err().to_string();
+        assert!(message.contains("which is read; name a folder outside of it"), "{inside}: {message}");
+    }
+    assert!(!inputs[0].join("out").exists());
+    run(&inputs, "0/1", &out).unwrap();
 }
 
 #[test]

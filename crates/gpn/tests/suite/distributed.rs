@@ -76,3 +76,27 @@ fn a_follower_without_the_benchmark_ends_all_with_one_message() {
     assert!(told.contains("setting `train.shards`") && told.contains("there are 3 processes"), "{told}");
     assert!(!run.exists());
 }
+
+#[test]
+fn a_first_rank_that_cannot_invite_ends_all_and_leaves_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("run");
+    let config = config().with_setting("train.shards=2").unwrap();
+    let mut ranks = ThreadGroup::of(2).into_iter().map(|group| Arc::new(group) as Arc<dyn Group>);
+    let (first, second) = (ranks.next().unwrap(), ranks.next().unwrap());
+    let (device, watch) = (Device::cpu(), Watch::default());
+    let follower = std::thread::spawn(move || {
+        let (device, watch) = (Device::cpu(), Watch::default());
+        let request = FollowRequest { data: None, check: Check::Sampled, device: &device };
+        Follower::join(&second, &request, &watch).unwrap().is_none()
+    });
+    let own = benchmark();
+    let data = own.folder().unwrap().to_owned();
+    let request = StartRequest { data: &data, ..StartRequest::new(&config, &device) };
+    let run = Run::start(&folder, own, &request, &watch).unwrap();
+    std::fs::remove_file(folder.join("run.json")).unwrap();
+    let told = run.lead(&first, &watch).err().unwrap().to_string();
+    assert!(told.contains("run.json"), "{told}");
+    assert!(follower.join().unwrap(), "the other rank is told that there is no training");
+    assert!(!folder.exists(), "a run that did not begin leaves nothing behind");
+}
