@@ -14,7 +14,7 @@ pub use distance::{squared_distances, squared_distances_backward};
 pub use loss::cross_entropy;
 pub use packed::PackedMatrix;
 pub use product::Product;
-pub use softmax::{softmax, sum_of_exponentials};
+pub use softmax::{softmax, softmax_of, sum_of_exponentials};
 
 use crate::error::{KernelError, check_len};
 

@@ -19,6 +19,16 @@ pub fn softmax(scores: &mut [f32], scale: f32) -> (f32, f64) {
     (largest, sum)
 }
 
+/// What [`softmax`] makes of one of the scores, bit for bit. `largest` and `sum`: of [`sum_of_exponentials`].
+pub fn softmax_of(score: f32, scale: f32, (largest, sum): (f32, f64)) -> f32 {
+    share(score, scale, largest, (1.0 / sum) as f32)
+}
+
+#[inline(always)]
+fn share(score: f32, scale: f32, largest: f32, inverse: f32) -> f32 {
+    exp(scale * (score - largest)) * inverse
+}
+
 struct SumOfExponentials<'a> {
     scores: &'a [f32],
     scale: f32,
@@ -59,7 +69,7 @@ impl Kernel for Softmax<'_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         for score in self.scores {
-            *score = exp(self.scale * (*score - self.largest)) * self.inverse;
+            *score = share(*score, self.scale, self.largest, self.inverse);
         }
     }
 }
@@ -81,6 +91,9 @@ mod tests {
             let mut shares = scores.clone();
             softmax(&mut shares, 0.7);
             assert!((shares.iter().map(|&x| f64::from(x)).sum::<f64>() - 1.0).abs() < 1e-5);
+            assert!(
+                scores.iter().zip(&shares).all(|(&s, &share)| softmax_of(s, 0.7, (largest, sum)) == share)
+            );
             for simd in Simd::available() {
                 let found = simd.run(SumOfExponentials { scores: &scores, scale: 0.7 });
                 assert!(found.1.to_bits() == sum.to_bits() && found.0.to_bits() == largest.to_bits());

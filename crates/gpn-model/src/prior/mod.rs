@@ -46,7 +46,7 @@ pub use borders::Borders;
 pub use decision::{Decision, UnknownScore, best_scale, log_loss, probabilities, unknown_score};
 pub use field::{Direction, KnownClasses};
 pub use fit::{FitConfig, GraphPrior};
-pub use gpn_kernels::linear::{softmax, sum_of_exponentials};
+pub use gpn_kernels::linear::{softmax, softmax_of, sum_of_exponentials};
 pub use hiding::hide_classes;
 pub use join::join_shares;
 pub use metric::{Metric, MetricConfig};

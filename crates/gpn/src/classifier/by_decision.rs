@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gpn_model::ModelError;
 use gpn_model::prior::{
     ClassRule, Decision, Direction, KnownClasses, Posterior, PriorModel, Rule, Scorer, Source, softmax,
-    sum_of_exponentials, unknown_score,
+    softmax_of, sum_of_exponentials, unknown_score,
 };
 use gpn_taxonomy::Node;
 use rayon::prelude::*;
@@ -90,10 +90,11 @@ impl ByDecision {
         let (decision, temperature) = (self.decision(), self.model.temperature());
         let length: f64 = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
         let distance = |score: f32| (length - f64::from(score) / f64::from(temperature)) as f32;
-        let (largest, sum) = sum_of_exponentials(scores, decision.scale);
+        let sum = sum_of_exponentials(scores, decision.scale);
         let ranked = |class: usize| {
-            let off = f64::from(decision.scale) * (f64::from(scores[class]) - f64::from(largest));
-            Ranked { class, probability: libm::exp(off) / sum, distance: distance(scores[class]) }
+            // As in `probabilities`, bit for bit.
+            let probability = f64::from(softmax_of(scores[class], decision.scale, sum));
+            Ranked { class, probability, distance: distance(scores[class]) }
         };
         Judged {
             ranked: likeliest(scores, wanted.top).into_iter().map(ranked).collect(),

@@ -108,6 +108,10 @@ fn what_is_saved_answers_with_the_same_bits() {
     let alone: Vec<f32> =
         rows.chunks_exact(DIM).flat_map(|row| predictor.candidates().probabilities(row).unwrap()).collect();
     assert_eq!(together, alone);
+    // Ranked and as a table.
+    let first = predictor.candidates().rank(&rows[..DIM], usize::MAX);
+    assert_eq!(first.len(), GROUPS * KINDS);
+    assert!(first.iter().all(|ranked| ranked.probability == f64::from(together[ranked.class])));
 }
 
 #[test]
