@@ -94,6 +94,15 @@ def test_an_exception_of_a_callback_comes_out(benchmark, tmp_path) -> None:
     assert run.train(lambda event: event["done"] < 3) is False
 
 
+@pytest.fixture
+def interruptible():
+    """Interrupts are exceptions, also where the tests were started in the background of a shell, which ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_stops_training_within_a_second(benchmark, tmp_path) -> None:
     run = gpn.Run.start(tmp_path / "run", benchmark, settings=SETTINGS, episodes=10_000_000)
     sent = []
