@@ -37,13 +37,13 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
 /// What came of the classes of one's own.
 fn own(own: &Own) -> String {
     let percent = |share: f64| format!("{:.1}", 100.0 * share);
-    let [taught, parent] = &own.taught;
     let head = format!("{} classes of your own, % right", own.classes);
     let mut table = Table::new([head.as_str(), ""]);
     table.row(["nearest mean".into(), percent(own.nearest_mean)]);
     table.row(["gpn fit, on other images".into(), percent(own.accuracy)]);
     table.row(["as deep as sure".into(), percent(own.sure)]);
-    table.row([format!("{taught}, taught with one image below {parent}"), percent(own.new)]);
+    let taught = format!("{} new classes, taught with {} images each", own.taught.len(), own.taught_with);
+    table.row([taught, percent(own.new)]);
     table.row(["the other classes after that".into(), percent(own.known)]);
     format!("\n{table}")
 }

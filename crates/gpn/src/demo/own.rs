@@ -16,8 +16,10 @@ use crate::watch::Watch;
 
 /// How sure an answer is at least that is as deep as sure.
 pub(super) const CONFIDENCE: f64 = 0.8;
-/// Samples of the new class that it is taught with.
-const TAUGHT: usize = 1;
+/// Classes that come later.
+const LATER: usize = 5;
+/// Images that each of them is taught with.
+const TAUGHT: usize = 5;
 
 /// What a fit to classes of one's own reached.
 pub struct Own {
@@ -33,9 +35,11 @@ pub struct Own {
     pub sure: f64,
     /// Share of them that are a leaf.
     pub leaves: f64,
-    /// Name of the class that was taught later, with one image, and of its parent.
-    pub taught: [String; 2],
-    /// Share of its other images answered rightly among all classes.
+    /// Names of the classes that were taught later.
+    pub taught: Vec<String>,
+    /// Images that each of them was taught with.
+    pub taught_with: usize,
+    /// Share of their other images answered rightly among all classes.
     pub new: f64,
     /// Share of those of the other classes, now.
     pub known: f64,
@@ -64,7 +68,7 @@ struct OwnClass {
 /// Fits, tests, teaches and predicts with the leaf classes that the network never saw, and writes the model to `file`.
 pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch: &Watch<'_>) -> Result<Own> {
     let taxonomy = benchmark.taxonomy();
-    let mut classes: Vec<OwnClass> = benchmark
+    let classes: Vec<OwnClass> = benchmark
         .classes()
         .iter()
         .zip(0..)
@@ -78,13 +82,10 @@ pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch
         })
         .filter(|class| !class.test.is_empty())
         .collect();
-    // The class that comes later: the first with a sibling.
-    let parent_of = |class: &OwnClass| taxonomy.parents(class.node).first().copied();
-    let later = classes
-        .iter()
-        .position(|class| classes.iter().filter(|other| parent_of(other) == parent_of(class)).count() > 1)
-        .ok_or_else(|| Error::input("the demo", "it has no class to teach"))?;
-    let later = classes.remove(later);
+    let (later, classes) = divide(benchmark, classes);
+    if later.is_empty() {
+        return Err(Error::input("the demo", "it has no class to teach"));
+    }
 
     let all: Vec<u32> =
         classes.iter().flat_map(|class| class.fit.iter().chain(&class.test)).copied().collect();
@@ -112,24 +113,30 @@ pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch
     let ask = PredictRequest { top: 1, confidence: Some(CONFIDENCE), ..PredictRequest::default() };
     let tested: Vec<(Node, u32)> =
         classes.iter().flat_map(|class| class.test.iter().map(|&sample| (class.node, sample))).collect();
-    let new: Vec<(Node, u32)> = later.test.iter().map(|&sample| (later.node, sample)).collect();
+    let new: Vec<(Node, u32)> =
+        later.iter().flat_map(|class| class.test.iter().map(|&sample| (class.node, sample))).collect();
     let answer = |of: &[(Node, u32)]| -> Result<Vec<Prediction>> {
         let samples: Vec<Sample> =
             of.iter().map(|&(_, sample)| image(benchmark.store(), sample)).collect::<Result<_>>()?;
         classifier.predict(&samples, &ask, watch)?.into_iter().collect()
     };
     let (known_before, new_before) = (answer(&tested)?, answer(&new)?);
-    let class = NewClass {
-        class: taxonomy.id(later.node).to_owned(),
-        parents: Parents::FromGraph,
-        samples: later
-            .fit
-            .iter()
-            .take(TAUGHT)
-            .map(|&sample| image(benchmark.store(), sample))
-            .collect::<Result<_>>()?,
-    };
-    classifier.teach(&[class], IfTaught::Refuse, watch)?;
+    let taught: Vec<NewClass> = later
+        .iter()
+        .map(|class| {
+            Ok(NewClass {
+                class: taxonomy.id(class.node).to_owned(),
+                parents: Parents::FromGraph,
+                samples: class
+                    .fit
+                    .iter()
+                    .take(TAUGHT)
+                    .map(|&sample| image(benchmark.store(), sample))
+                    .collect::<Result<_>>()?,
+            })
+        })
+        .collect::<Result<_>>()?;
+    classifier.teach(&taught, IfTaught::Refuse, watch)?;
     classifier.save(file)?;
     let (known_after, new_after) = (answer(&tested)?, answer(&new)?);
 
@@ -157,17 +164,16 @@ pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch
             ],
         },
     );
-    let new_shown = new.iter().zip(new_before.iter().zip(&new_after)).take(7).map(
-        |(&(node, sample), (before, after))| Shown {
+    let both = new.iter().zip(new_before.iter().zip(&new_after));
+    let new_shown =
+        both.step_by(new.len().div_ceil(14).max(1)).map(|(&(node, sample), (before, after))| Shown {
             sample,
             class: taxonomy.name(node).to_owned(),
             answers: vec![
                 ("before", named(before), is_right(taxonomy.id(node), before)),
                 ("after", named(after), is_right(taxonomy.id(node), after)),
             ],
-        },
-    );
-    let parent = parent_of(&later).map_or_else(String::new, |parent| taxonomy.name(parent).to_owned());
+        });
     Ok(Own {
         classes: classes.len(),
         images: [fitted, tested.len()],
@@ -175,12 +181,25 @@ pub(super) fn own(benchmark: &Benchmark, model: TrainedModel, file: &Path, watch
         nearest_mean,
         sure,
         leaves: leaf_answers,
-        taught: [taxonomy.name(later.node).to_owned(), parent],
+        taught: later.iter().map(|class| taxonomy.name(class.node).to_owned()).collect(),
+        taught_with: TAUGHT,
         new: right(&new, &new_after),
         known: right(&tested, &known_after),
         model: file.to_owned(),
         shown: [known_shown.collect(), new_shown.collect()],
     })
+}
+
+/// The classes that come later, and those that are fitted: later ones have siblings, and lie apart in the list.
+fn divide(benchmark: &Benchmark, classes: Vec<OwnClass>) -> (Vec<OwnClass>, Vec<OwnClass>) {
+    let parent = |class: &OwnClass| benchmark.taxonomy().parents(class.node).first().copied();
+    let has_sibling =
+        |class: &OwnClass| classes.iter().filter(|other| parent(other) == parent(class)).count() > 1;
+    let with_siblings: Vec<Node> =
+        classes.iter().filter(|class| has_sibling(class)).map(|class| class.node).collect();
+    let step = with_siblings.len().div_ceil(LATER).max(1);
+    let later: Vec<Node> = with_siblings.into_iter().step_by(step).collect();
+    classes.into_iter().partition(|class| later.contains(&class.node))
 }
 
 fn is_right(id: &str, answer: &Prediction) -> bool {

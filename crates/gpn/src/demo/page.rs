@@ -101,7 +101,6 @@ fn own_classes(own: &Own, benchmark: &Benchmark) -> Result<Vec<Block>> {
         Column { group: None, name: "Share, %".into(), better: Better::Higher, decimals: 1, signed: false };
     let row =
         |name: String, share: f64| Row { name, cells: vec![Cell::number(100.0 * share)], rule_above: false };
-    let [new, parent] = &own.taught;
     let table = Table {
         title: format!(
             "{} images of {} classes fitted, {} others tested",
@@ -114,7 +113,14 @@ fn own_classes(own: &Own, benchmark: &Benchmark) -> Result<Vec<Block>> {
             row("fit: right".into(), own.accuracy),
             row(format!("fit, as deep as sure ({CONFIDENCE}): right, a class or one above it"), own.sure),
             row("fit, as deep as sure: the answer is a leaf".into(), own.leaves),
-            row(format!("{new} taught with one image below {parent}: its other images right"), own.new),
+            row(
+                format!(
+                    "{} new classes, taught with {} images each: their other images right",
+                    own.taught.len(),
+                    own.taught_with
+                ),
+                own.new,
+            ),
             row("the other classes, after that: right".into(), own.known),
         ],
         notes: vec![format!("Guessing gives {:.1}.", 100.0 / own.classes as f64)],
@@ -140,7 +146,7 @@ fn own_classes(own: &Own, benchmark: &Benchmark) -> Result<Vec<Block>> {
     let groups = vec![
         PictureGroup { title: "Some of the images tested".into(), pictures: pictures(&own.shown[0])? },
         PictureGroup {
-            title: format!("Images of {new}, before and after it was taught"),
+            title: "Images of new classes, before and after they were taught".into(),
             pictures: pictures(&own.shown[1])?,
         },
     ];
