@@ -8,6 +8,7 @@ use crate::init::first_values;
 use crate::tensors::{TensorInfo, TensorList};
 use crate::trainable::{Trainable, TrainableTensors};
 use crate::weights::Weights;
+use gpn_kernels::EXACT_BATCH;
 
 /// A backbone with its parameters, batch-norm buffers and gradients, on one device. Tensors have PyTorch's names.
 ///
@@ -34,6 +35,7 @@ pub struct Embedder {
     embedding_len: usize,
     engine: Box<dyn Engine>,
     tensors: TrainableTensors,
+    exact_batch: usize,
     /// Samples of the last forward pass that no backward pass has used yet.
     pending: Option<usize>,
 }
@@ -57,16 +59,18 @@ impl Embedder {
         let parameters = TensorList::new(engine.parameters(), |index, info| first_values(info, index, seed));
         let buffers = TensorList::new(engine.buffers(), |index, info| first_values(info, index, seed));
         let tensors = TrainableTensors::new(parameters, buffers);
-        Ok(Self { config: config.clone(), input, embedding_len, engine, tensors, pending: None })
+        let exact_batch = EXACT_BATCH;
+        Ok(Self { config: config.clone(), input, embedding_len, engine, tensors, exact_batch, pending: None })
     }
 
     /// Sets the largest batch, in images, that a training step on the CPU rounds as PyTorch does ([`EXACT_BATCH`] by
     /// default): its values fall on the same side of each ReLU, so that gradients agree closely. The forward pass of such
-    /// a batch takes about twice as long. On a GPU it changes nothing.
+    /// a batch takes about twice as long. On a GPU it changes nothing. Returns what it was.
     ///
     /// [`EXACT_BATCH`]: crate::EXACT_BATCH
-    pub fn set_exact_batch(&mut self, images: usize) {
+    pub fn set_exact_batch(&mut self, images: usize) -> usize {
         self.engine.set_exact_batch(images);
+        std::mem::replace(&mut self.exact_batch, images)
     }
 
     /// How results are rounded: `fused` on processors with fused instructions and `portable` on others, or `burn` or the

@@ -43,6 +43,9 @@ pub struct TaskConfig {
     pub way: usize,
     /// Labelled samples of each class.
     pub shot: usize,
+    /// Where larger than `shot`: each task draws their number, from `shot` to this, as far as its classes have samples.
+    #[serde(default)]
+    pub most_shot: usize,
     /// Samples to classify of each class.
     pub queries: usize,
     /// How classes are chosen.
@@ -60,6 +63,7 @@ impl Default for TaskConfig {
         Self {
             way: 5,
             shot: 1,
+            most_shot: 0,
             queries: 1,
             sampling: Sampling::default(),
             hops: 5,
@@ -233,7 +237,14 @@ impl TaskSampler {
     pub fn task(&self, index: u64) -> Result<Task, SamplerError> {
         let mut stream = Stream::new(self.seed, Purpose::Task, index);
         let chosen = self.classes_of(&mut stream)?;
-        let TaskConfig { shot, queries, rest, .. } = self.config;
+        let TaskConfig { shot, most_shot, queries, rest, .. } = self.config;
+        let shot = if most_shot > shot {
+            let fewest = chosen.iter().map(|&class| self.classes[class as usize].samples.len()).min();
+            // invariant: every class has `shot + queries` samples at least.
+            (shot + stream.below(most_shot - shot + 1)).min(fewest.unwrap_or(0) - queries)
+        } else {
+            shot
+        };
         let mut task = Task {
             classes: Vec::with_capacity(chosen.len()),
             support: Vec::with_capacity(chosen.len()),
@@ -441,6 +452,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_number_of_labelled_samples_is_drawn_as_far_as_classes_have_them() {
+        // Two classes have but seven samples: four labelled ones beside three queries.
+        let pool = pool(6, |index| if index < 2 { 7 } else { 20 });
+        let drawn = TaskConfig { most_shot: 6, ..config(Sampling::Random) };
+        let sampler = TaskSampler::new(&pool, drawn, 1).unwrap();
+        let mut seen = HashSet::new();
+        for index in 0..300 {
+            let task = sampler.task(index).unwrap();
+            let shot = task.support[0].len();
+            assert!(task.support.iter().all(|support| support.len() == shot));
+            assert!(task.query.iter().all(|query| query.len() == 3));
+            assert!(shot <= 4 || task.classes.iter().all(|&class| class >= 2));
+            seen.insert(shot);
+        }
+        assert_eq!(seen, HashSet::from([2, 3, 4, 5, 6]));
+        // Not larger than `shot`, it changes nothing.
+        let fixed = TaskConfig { most_shot: 2, ..config(Sampling::Random) };
+        let tasks = |config| TaskSampler::new(&pool, config, 1).unwrap().task(5).unwrap();
+        assert_eq!(tasks(fixed), tasks(config(Sampling::Random)));
     }
 
     #[test]

@@ -58,11 +58,13 @@ pub struct Needs {
     pub given_embeddings: bool,
     /// A fixed weight of the prototype before propagation in training.
     pub lambda: Option<f32>,
+    /// It learns best by posteriors, from tasks with few samples and with many.
+    pub posteriors: bool,
 }
 
 impl Needs {
     /// Whatever the settings say.
-    pub const NOTHING: Self = Self { given_embeddings: false, lambda: None };
+    pub const NOTHING: Self = Self { given_embeddings: false, lambda: None, posteriors: false };
 }
 
 /// The settings that methods are made of.

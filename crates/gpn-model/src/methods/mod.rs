@@ -22,6 +22,8 @@ pub use task::{Episode, EpisodePass, EpisodeShape, TestTask};
 
 use std::sync::Arc;
 
+use gpn_taxonomy::Taxonomy;
+
 use crate::error::Result;
 use crate::head::HeadPass;
 use crate::memory::{Memory, highest, mix};
@@ -81,6 +83,14 @@ pub trait Method: Send + Sync {
         false
     }
 
+    /// Whether it is fitted anew at each refresh of the memory, because it learns from tasks by what was fitted.
+    fn is_refitted(&self) -> bool {
+        false
+    }
+
+    /// Takes the graph whose first nodes are the training classes, before it learns.
+    fn take_graph(&mut self, _graph: &Arc<Taxonomy>) {}
+
     /// Fits what is fitted in closed form to the samples of the training classes.
     fn fit(&mut self, _training: &TrainingSamples<'_>) -> Result<()> {
         Ok(())
@@ -92,7 +102,7 @@ pub trait Method: Send + Sync {
     }
 
     /// Takes a graph prior that was fitted elsewhere; methods without one ignore it.
-    fn set_prior(&mut self, _prior: PriorModel) {}
+    fn set_prior(&mut self, _prior: Arc<PriorModel>) {}
 
     /// Squared distances of each query to each answer, `[queries, answers]`, scaled so that a softmax of their negatives gives
     /// probabilities.

@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
+use gpn_taxonomy::Taxonomy;
+
 use super::by_prototypes::ByPrototypes;
 use super::{Episode, EpisodePass, Method, MethodKind, Needs, TestTask};
 use crate::error::{ModelError, Result};
-use crate::prior::{Posterior, PriorConfig, PriorModel, TrainingSamples};
+use crate::memory::accuracy;
+use crate::prior::{LearnBy, Lesson, Posterior, PriorConfig, PriorModel, TrainingSamples};
 use crate::tensors::{TensorInfo, TensorList};
 use crate::weights::Weights;
 
 pub(super) const KIND: MethodKind = MethodKind {
     name: "prior",
     title: "Graph prior",
-    about: "posterior of each class mean given its samples and its relatives, in closed form; trained as a Prototypical Network",
+    about: "posterior of each class mean given its samples and its relatives, in closed form",
     tunes_lambda: false,
-    needs: Needs::NOTHING,
+    needs: Needs { posteriors: true, ..Needs::NOTHING },
     // It is made empty, and takes what the file holds.
     values: |_, _| Some(0),
     make: |settings, dim, classes| {
@@ -23,7 +26,11 @@ pub(super) const KIND: MethodKind = MethodKind {
             classes,
             loss: settings.into(),
             config: settings.prior.clone(),
+            seed: settings.seed,
+            through_prototypes: settings.through_prototypes,
+            graph: None,
             fitted: None,
+            lesson: None,
         }))
     },
 };
@@ -64,13 +71,64 @@ struct Prior {
     classes: usize,
     loss: ByPrototypes,
     config: PriorConfig,
-    /// What was fitted after training.
+    seed: u64,
+    through_prototypes: bool,
+    /// The graph of training classes, where tasks are learned from by posteriors.
+    graph: Option<Arc<Taxonomy>>,
+    /// What was fitted last: after training, and at each refresh where tasks are learned from by posteriors.
     fitted: Option<Arc<PriorModel>>,
+    /// What training tasks are answered with, from the first task after a fit.
+    lesson: Option<Lesson>,
+}
+
+impl Prior {
+    fn set(&mut self, fitted: Option<Arc<PriorModel>>) {
+        (self.fitted, self.lesson) = (fitted, None);
+    }
+
+    fn learn_by_posteriors(&mut self, episode: &Episode<'_>) -> Result<Option<EpisodePass>> {
+        let (Some(graph), Some(model), Some(around)) = (&self.graph, &self.fitted, episode.neighbourhood)
+        else {
+            return Ok(None);
+        };
+        let lesson = self.lesson.get_or_insert_with(|| Lesson::new(model, graph, self.seed));
+        let (of_classes, of_rest) =
+            episode.support.split_at(episode.shape.way * episode.shape.shot * episode.dim);
+        let mut support: Vec<&[f32]> = of_classes.chunks_exact(episode.shape.shot * episode.dim).collect();
+        support.extend((!of_rest.is_empty()).then_some(of_rest));
+        let classes = &around.classes[..around.targets()];
+        let mut pass = lesson.learn(model, classes, &support, episode.queries, episode.labels)?;
+        if !self.through_prototypes {
+            pass.grad_support.fill(0.0);
+        }
+        Ok(Some(EpisodePass {
+            loss: pass.loss,
+            accuracy: accuracy(&pass.logits, episode.labels),
+            grad_support: pass.grad_support,
+            grad_queries: pass.grad_queries,
+        }))
+    }
 }
 
 impl Method for Prior {
+    fn hops(&self) -> Option<usize> {
+        // The classes of a task are asked for, not those around them.
+        self.is_refitted().then_some(0)
+    }
+
     fn learn(&mut self, episode: &Episode<'_>) -> Result<EpisodePass> {
-        self.loss.learn(episode)
+        match self.learn_by_posteriors(episode)? {
+            Some(pass) => Ok(pass),
+            None => self.loss.learn(episode),
+        }
+    }
+
+    fn is_refitted(&self) -> bool {
+        self.config.learn_by == LearnBy::Posteriors
+    }
+
+    fn take_graph(&mut self, graph: &Arc<Taxonomy>) {
+        self.graph = self.is_refitted().then(|| graph.clone());
     }
 
     fn is_fitted_to_samples(&self) -> bool {
@@ -78,7 +136,7 @@ impl Method for Prior {
     }
 
     fn fit(&mut self, training: &TrainingSamples<'_>) -> Result<()> {
-        self.fitted = Some(Arc::new(PriorModel::fit(training, &self.config)?));
+        self.set(Some(Arc::new(PriorModel::fit(training, &self.config)?.as_stored()?)));
         Ok(())
     }
 
@@ -86,8 +144,8 @@ impl Method for Prior {
         self.fitted.as_ref()
     }
 
-    fn set_prior(&mut self, prior: PriorModel) {
-        self.fitted = Some(Arc::new(prior));
+    fn set_prior(&mut self, prior: Arc<PriorModel>) {
+        self.set(Some(prior));
     }
 
     fn answer(&self, task: &TestTask<'_>, lambdas: &[f32]) -> Result<Vec<Vec<usize>>> {
@@ -136,7 +194,7 @@ impl Method for Prior {
             let expected = format!("a row for each of the {} training classes", self.classes);
             return Err(ModelError::WrongLength { what: "prior.means", expected, got });
         }
-        self.fitted = fitted.map(Arc::new);
+        self.set(fitted.map(Arc::new));
         Ok(())
     }
 }

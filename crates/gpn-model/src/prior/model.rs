@@ -39,6 +39,17 @@ pub enum MetricName {
     WhitenedCosine,
 }
 
+/// What training tasks compare queries with, where a network is trained for the prior.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LearnBy {
+    /// The means of labelled samples, as a Prototypical Network does.
+    #[default]
+    Means,
+    /// The posteriors of a prior that is fitted anew at each refresh of the memory.
+    Posteriors,
+}
+
 /// Settings of the graph prior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -55,11 +66,14 @@ pub struct PriorConfig {
     pub spread: f64,
     /// Rounds of hiding in the fit. Default 4.
     pub rounds: usize,
+    /// What training tasks compare queries with. Default `means`.
+    pub learn_by: LearnBy,
 }
 
 impl Default for PriorConfig {
     fn default() -> Self {
-        Self { metric: MetricName::Auto, shrinkage: 0.5, scale: 0.0, spread: 0.0, rounds: 4 }
+        let (metric, learn_by) = (MetricName::default(), LearnBy::default());
+        Self { metric, shrinkage: 0.5, scale: 0.0, spread: 0.0, rounds: 4, learn_by }
     }
 }
 
@@ -297,6 +311,18 @@ impl PriorModel {
     /// Distances of a query in the space of the metric to prototypes, less the share of their spread.
     pub fn distance(&self, query: &[f32], posterior: &Posterior) -> f32 {
         squared_distance(query, &posterior.prototype) - self.spread * posterior.spread()
+    }
+
+    /// The model as it comes back from its file: what is trained and answered with it is the same before and after.
+    pub fn as_stored(&self) -> Result<Self> {
+        let tensors = self.to_tensors();
+        let find = |name: &str| {
+            let found = tensors.iter().find(|tensor| tensor.0 == name);
+            found.map(|(_, shape, values)| (&shape[..], &values[..]))
+        };
+        let stored = Self::from_tensors(self.metric.dim(), find)?;
+        // invariant: the tensors of a fitted model are complete.
+        Ok(stored.unwrap_or_else(|| self.clone()))
     }
 
     /// The fitted state as tensors.

@@ -4,6 +4,7 @@ use gpn_data::benchmark::Store;
 use gpn_data::loader::{Inputs, View};
 use gpn_data::rng::{Purpose, Stream};
 use gpn_model::{Embedder, Memory, Mode, Trainable as _};
+use rayon::prelude::*;
 
 use crate::distributed::Ranks;
 use crate::embedding::{Crops, embed_viewed, input_size};
@@ -12,6 +13,8 @@ use crate::settings::{MemoryConfig, MemoryNorm, MemoryView};
 
 /// Samples embedded at once where they share batch-norm statistics. The number is the authors': it decides what is computed.
 const TRAINING_BATCH: usize = 200;
+/// Classes whose samples are prepared at once for it.
+const CLASSES_AHEAD: usize = 16;
 
 /// What a refresh looks at.
 pub struct Refresh<'a> {
@@ -59,8 +62,11 @@ impl Refresh<'_> {
             MemoryNorm::Evaluation => sums_in_evaluation(embedder, self.store, &chosen, view, crops, ranks)?,
             MemoryNorm::Training => {
                 let buffers = embedder.buffers().clone();
-                sums_in_training(embedder, self.store, &chosen, view, crops, ranks)
-                    .inspect_err(|_| embedder.set_buffers(buffers))?
+                // No gradient follows, so that nothing hangs on the last bits.
+                let exact = embedder.set_exact_batch(0);
+                let sums = sums_in_training(embedder, self.store, &chosen, view, crops, ranks);
+                embedder.set_exact_batch(exact);
+                sums.inspect_err(|_| embedder.set_buffers(buffers))?
             }
         };
         let mut prototypes = Vec::with_capacity(sums.len());
@@ -107,16 +113,29 @@ fn sums_in_training(
     crops: Crops,
     ranks: Ranks<'_>,
 ) -> Result<Vec<f64>, TrainError> {
-    let dim = embedder.embedding_len();
-    let mut prepare = Inputs::new(input_size(embedder), view)?;
-    let (mut inputs, mut sums) = (Vec::new(), vec![0.0; chosen.len() * dim]);
-    for (class, samples) in chosen.iter().enumerate() {
-        let mut stream = crops.of(class);
-        for batch in samples.chunks(TRAINING_BATCH) {
-            ranks.check()?;
-            prepare.fill(store, batch, &mut stream, &mut inputs)?;
-            for embedding in embedder.forward(&inputs, Mode::Train)?.chunks_exact(dim) {
-                add(&mut sums[class * dim..][..dim], embedding);
+    let (dim, size) = (embedder.embedding_len(), input_size(embedder));
+    let mut sums = vec![0.0; chosen.len() * dim];
+    let classes: Vec<(usize, &Vec<u32>)> = chosen.iter().enumerate().collect();
+    // Several classes are prepared at once, and embedded one after the other.
+    for some in classes.chunks(CLASSES_AHEAD) {
+        let prepared: Vec<Vec<Vec<f32>>> = some
+            .par_iter()
+            .map(|&(class, samples)| {
+                let (mut inputs, mut stream) = (Inputs::new(size, view)?, crops.of(class));
+                let batch = |batch: &[u32]| {
+                    let mut values = Vec::new();
+                    inputs.fill(store, batch, &mut stream, &mut values)?;
+                    Ok(values)
+                };
+                samples.chunks(TRAINING_BATCH).map(batch).collect()
+            })
+            .collect::<Result<_, TrainError>>()?;
+        for (&(class, _), batches) in some.iter().zip(&prepared) {
+            for batch in batches {
+                ranks.check()?;
+                for embedding in embedder.forward(batch, Mode::Train)?.chunks_exact(dim) {
+                    add(&mut sums[class * dim..][..dim], embedding);
+                }
             }
         }
     }

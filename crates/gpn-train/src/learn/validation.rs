@@ -78,7 +78,7 @@ impl Validation {
     /// tasks of this shape with one query per class.
     pub(crate) fn new(config: &Config, benchmark: &Benchmark) -> Result<Option<Self>, TrainError> {
         let pool = benchmark.task_pool(Split::Train, Part::Val);
-        let shape = TaskConfig { queries: 1, ..config.task.sampler_config() };
+        let shape = TaskConfig { queries: 1, most_shot: 0, ..config.task.sampler_config() };
         let sampler = match TaskSampler::new(&pool, shape, SEED) {
             Ok(sampler) if config.validation.tasks > 0 => sampler,
             _ => return Ok(None),

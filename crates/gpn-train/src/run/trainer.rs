@@ -292,11 +292,19 @@ impl Trainer {
             self.position.episode = self.config.train.episodes;
             return self.finish_episode(folder, on_progress).map(drop);
         };
+        if self.network.method.is_refitted() {
+            let graph = Arc::new(self.benchmark.data_set(Split::Train).whole_graph);
+            self.network.method.take_graph(&graph);
+        }
         let mut loader = self.loader(sampler);
         let mut search = HopSearch::new(&self.graph);
         while self.position.episode < self.config.train.episodes {
             let t = self.position.episode;
             if self.refresh_is_due() && self.position.refreshed_at != Some(t) {
+                // The refresh comes last: where either is interrupted, both are still to be done.
+                if self.network.method.is_refitted() {
+                    self.fit_method()?;
+                }
                 self.refresh(&self.config.memory.clone())?;
             }
             let kind = self.step(&mut loader, &mut search)?;
@@ -321,10 +329,19 @@ impl Trainer {
         let ended = done == self.config.train.episodes;
         let validation = if ended || done.is_multiple_of(self.config.validation.every) {
             let before = (self.memory.clone(), self.position.clone());
-            self.validate(folder, ended).inspect_err(|_| {
+            let learned_by = self.network.method.prior().cloned();
+            let result = self.validate(folder, ended);
+            if result.is_err() {
                 (self.memory, self.position) = before;
                 self.position.unreported = true;
-            })?
+            }
+            // The fit for validation is also that of training only where a refresh went with it.
+            if self.position.refreshed_at != Some(done)
+                && let Some(prior) = learned_by
+            {
+                self.network.method.set_prior(prior);
+            }
+            result?
         } else {
             None
         };

@@ -18,7 +18,7 @@ use gpn_data::loader::View;
 use gpn_data::task::{Sampling, SnowballRule, TaskConfig};
 use gpn_data::transform::CropConfig;
 use gpn_model::methods::{MethodRef, MethodSettings, Needs};
-use gpn_model::prior::PriorConfig;
+use gpn_model::prior::{LearnBy, PriorConfig};
 use gpn_model::{AdamConfig, BackboneKind, CosineFit, GnnConfig, HeadInit, PropagationConfig, StepDecay};
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +146,9 @@ pub struct TaskSettings {
     pub way: usize,
     /// Labelled samples of each class. Default 1.
     pub shot: usize,
+    /// Where larger than `shot`: each task draws the number of labelled samples, from `shot` to this. Default 0; 10 where
+    /// `train.method` is chosen as `prior` by name.
+    pub most_shot: usize,
     /// Queries of each class; 0 for as many as `shot`. Default 0.
     pub queries: usize,
     /// How classes are chosen. Default `both`.
@@ -160,8 +163,8 @@ pub struct TaskSettings {
 
 impl Default for TaskSettings {
     fn default() -> Self {
-        let TaskConfig { way, shot, sampling, hops, snowball, rest, .. } = TaskConfig::default();
-        Self { way, shot, queries: 0, sampling, hops, snowball, rest }
+        let TaskConfig { way, shot, most_shot, sampling, hops, snowball, rest, .. } = TaskConfig::default();
+        Self { way, shot, most_shot, queries: 0, sampling, hops, snowball, rest }
     }
 }
 
@@ -169,8 +172,8 @@ impl TaskSettings {
     /// The shape for a sampler.
     pub fn sampler_config(&self) -> TaskConfig {
         let queries = if self.queries == 0 { self.shot } else { self.queries };
-        let Self { way, shot, sampling, hops, snowball, rest, .. } = *self;
-        TaskConfig { way, shot, queries, sampling, hops, snowball, rest }
+        let Self { way, shot, most_shot, sampling, hops, snowball, rest, .. } = *self;
+        TaskConfig { way, shot, most_shot, queries, sampling, hops, snowball, rest }
     }
 }
 
@@ -198,6 +201,8 @@ impl AugmentSettings {
     }
 }
 
+/// Labelled samples of a training task, at most, where a method learns by posteriors.
+const MOST_SHOT: usize = 10;
 /// About how often a run validates where its settings do not say.
 const VALIDATIONS: u64 = 20;
 /// What training on a sample costs, in passes of a sample through the network for the memory (measured on ResNet-08).
@@ -263,11 +268,15 @@ impl Config {
     /// Chooses the few-shot method, with the settings that it needs.
     pub fn with_method(&self, name: &str) -> Result<Self, TrainError> {
         let method = MethodRef::named(name)?;
-        let Needs { given_embeddings, lambda } = method.kind().needs;
+        let Needs { given_embeddings, lambda, posteriors } = method.kind().needs;
         let mut config = self.clone();
         config.train.method = method;
         if given_embeddings {
             config.model.backbone = BackboneKind::Identity;
+        }
+        if posteriors {
+            config.prior.learn_by = LearnBy::Posteriors;
+            config.task.most_shot = MOST_SHOT;
         }
         if let Some(lambda) = lambda {
             config.schedule.anneal_lambda = false;
@@ -309,7 +318,8 @@ impl Config {
     fn affordable_refresh(&self, samples_of: &[usize]) -> u64 {
         let most = if self.memory.samples == 0 { usize::MAX } else { self.memory.samples };
         let looked_at: usize = samples_of.iter().map(|&samples| samples.min(most)).sum();
-        let TaskConfig { way, shot, queries, rest, .. } = self.task.sampler_config();
+        let TaskConfig { way, shot, most_shot, queries, rest, .. } = self.task.sampler_config();
+        let shot = usize::midpoint(shot, most_shot.max(shot));
         let few_shot = (way * (shot + queries) + if rest > 0 { rest + queries } else { 0 }) as f64;
         let auxiliary = if self.schedule.auxiliary { AUXILIARY_SHARE } else { 0.0 };
         let few_shot = few_shot * self.train.tasks_per_step as f64;

@@ -17,7 +17,7 @@ const MAY_CHANGE: [&str; 5] = [
 
 /// Settings, or groups of them, that runs of earlier versions do not have. They stand before the last group, so that a file cut
 /// short lacks more than these; and they do not count in the fingerprint while they have their defaults.
-const ADDED_LATER: [&str; 3] = ["prior.", "train.tasks_per_step", "train.shards"];
+const ADDED_LATER: [&str; 4] = ["prior.", "task.most_shot", "train.tasks_per_step", "train.shards"];
 
 fn is_added_later(key: &str) -> bool {
     ADDED_LATER.iter().any(|name| key.starts_with(name))

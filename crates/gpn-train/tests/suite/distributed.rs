@@ -75,6 +75,10 @@ fn any_number_of_ranks_trains_the_same_model() {
         (&["train.shards=4", "train.tasks_per_step=5", "train.method=gnn"], &[3]),
         (&["train.shards=4", "train.method=baseline++", "baseline.steps=3"], &[2]),
         (&["train.shards=4", "train.method=prior"], &[3]),
+        (
+            &["train.shards=4", "train.method=prior", "train.tasks_per_step=3", "prior.learn_by=posteriors"],
+            &[2],
+        ),
     ] {
         let config = with(settings);
         let folder = |name: &str| scratch.path().join(format!("{}-{name}", settings.join("-")));

@@ -60,8 +60,12 @@ fn every_method_is_trained_saved_and_asked() {
 
 #[test]
 fn an_interrupted_run_of_any_method_gives_the_same_bytes() {
-    for name in ["gnn", "baseline++", "ppn", "prior"] {
+    let by_posteriors = ["prior.learn_by=posteriors", "task.most_shot=3"];
+    for (name, settings) in
+        [("gnn", &[][..]), ("baseline++", &[]), ("ppn", &[]), ("prior", &[]), ("prior", &by_posteriors)]
+    {
         let config = config().with_method(name).unwrap();
+        let config = settings.iter().fold(config, |config, setting| config.with_setting(setting).unwrap());
         let bytes = |stop: u64| {
             let folder = tempfile::tempdir().unwrap();
             let mut trainer = Trainer::new(&config, benchmark(), &Device::cpu()).unwrap();
@@ -76,7 +80,7 @@ fn an_interrupted_run_of_any_method_gives_the_same_bytes() {
             trainer.save_model(&path).unwrap();
             std::fs::read(path).unwrap()
         };
-        assert!(bytes(13) == bytes(u64::MAX), "{name}");
+        assert!(bytes(13) == bytes(u64::MAX), "{name} {settings:?}");
     }
 }
 

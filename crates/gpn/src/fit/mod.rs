@@ -288,7 +288,7 @@ fn assemble(
     if let Some(embedder) = embedder {
         network.embedder = embedder;
     }
-    network.method.set_prior(prior);
+    network.method.set_prior(std::sync::Arc::new(prior));
     let info = ModelInfo {
         built_by: format!("gpn {}", env!("CARGO_PKG_VERSION")),
         config,
