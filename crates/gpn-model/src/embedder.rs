@@ -2,7 +2,7 @@
 
 use crate::backbone::{BackboneConfig, InputShape, Mode};
 use crate::device::Device;
-use crate::engine::{self, Engine, EngineChoice};
+use crate::engine::{self, Engine, EngineChoice, OnFinal};
 use crate::error::{ModelError, Result};
 use crate::init::first_values;
 use crate::tensors::{TensorInfo, TensorList};
@@ -116,6 +116,12 @@ impl Embedder {
     /// Computes the gradients of all parameters from `grad_embeddings: [n, embedding_len]`, the gradient of the loss
     /// with respect to the embeddings of the last forward pass. They replace those of the step before.
     pub fn backward(&mut self, grad_embeddings: &[f32]) -> Result<()> {
+        self.backward_with(grad_embeddings, &mut |_, _| {})
+    }
+
+    /// [`backward`](Self::backward), which says on the way which gradients are final, for those who send them elsewhere: the
+    /// CPU kernels after each layer, other engines at the end.
+    pub fn backward_with(&mut self, grad_embeddings: &[f32], on_final: OnFinal<'_>) -> Result<()> {
         let n = self.pending.take().ok_or(ModelError::NoForward)?;
         if grad_embeddings.len() != n * self.embedding_len {
             return Err(ModelError::WrongLength {
@@ -125,7 +131,9 @@ impl Embedder {
             });
         }
         let TrainableTensors { parameters, gradients, .. } = &mut self.tensors;
-        self.engine.backward(parameters, grad_embeddings, gradients)
+        self.engine.backward(parameters, grad_embeddings, gradients, on_final)?;
+        on_final(0, gradients);
+        Ok(())
     }
 
     /// Embeds `samples: [n, channels, height, width]` at inference speed: evaluation mode, nothing kept for a backward

@@ -87,7 +87,7 @@ pub use cosine_head::CosineHead;
 pub use device::{Device, DeviceKind};
 pub use distance::{DistancePass, distance_loss, squared_distance};
 pub use embedder::Embedder;
-pub use engine::EngineChoice;
+pub use engine::{EngineChoice, OnFinal};
 pub use error::{ModelError, Result};
 pub use gnn::{Gnn, GnnConfig, GnnPass};
 pub use gpn_kernels::{EXACT_BATCH, simd_name};

@@ -43,7 +43,7 @@ mod stop;
 
 #[cfg(feature = "mpi")]
 pub use distributed::MpiGroup;
-pub use distributed::{Alone, Group, Ranks, ThreadGroup, mpi_group};
+pub use distributed::{Alone, ByRank, Group, Ranks, ThreadGroup, mpi_group};
 pub use error::TrainError;
 pub use evaluate::{
     Embeddings, Estimate, Hierarchy, INTERVAL, Propagated, TaskResult, Trained, accuracies, answers,
@@ -52,7 +52,7 @@ pub use evaluate::{
 pub use learn::fitting::{Fitting, fit_method};
 pub use learn::means::{Mean, Means};
 pub use learn::memory::Refresh;
-pub use learn::network::{Learned, Network, Optimiser, StepResult, StepTask, StepTime};
+pub use learn::network::{Learned, Network, Optimiser, StepPass, StepResult, StepTask, StepTime};
 pub use learn::optimisers::Optimisers;
 pub use learn::schedule::{Schedule, StepKind};
 pub use learn::validation::{LAMBDAS, ValidationResult};

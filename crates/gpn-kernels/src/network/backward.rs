@@ -34,6 +34,20 @@ impl Network {
         grads: &mut [Vec<f32>],
         grad_images: Option<&mut [f32]>,
     ) -> Result<(), KernelError> {
+        self.backward_with(params, grad_embeddings, grads, grad_images, &mut |_, _| {})
+    }
+
+    /// [`Network::backward`], which says on the way which gradients are final: `on_final(first, grads)` is
+    /// called after each layer, from the last to the first, when those of parameter `first` and of all behind
+    /// it are.
+    pub fn backward_with(
+        &mut self,
+        params: &[&[f32]],
+        grad_embeddings: &[f32],
+        grads: &mut [Vec<f32>],
+        grad_images: Option<&mut [f32]>,
+        on_final: &mut dyn FnMut(usize, &[Vec<f32>]),
+    ) -> Result<(), KernelError> {
         let n = self.last_batch.ok_or(KernelError::NoForward)?;
         Self::check_tensors(&self.plan.parameters, params, "parameters")?;
         Self::check_tensors(&self.plan.parameters, grads, "gradients")?;
@@ -59,7 +73,8 @@ impl Network {
             .map(|l| self.parts(l, n).count() * self.plan.layers[l].shape.weight_len())
             .max();
         self.part_gradients.reserve(parts.unwrap_or(0));
-        self.with_team(|net, team| net.backward_layers(team, params, n, grad_embeddings, grads, grad_images));
+        let wanted = Wanted { grads, grad_images, on_final };
+        self.with_team(|net, team| net.backward_layers(team, params, n, grad_embeddings, wanted));
         Ok(())
     }
 
@@ -69,9 +84,9 @@ impl Network {
         params: &[&[f32]],
         n: usize,
         grad_embeddings: &[f32],
-        grads: &mut [Vec<f32>],
-        mut grad_images: Option<&mut [f32]>,
+        wanted: Wanted<'_>,
     ) {
+        let Wanted { grads, mut grad_images, on_final } = wanted;
         let wants_images = grad_images.is_some();
         // Weights of layers that read the images lead to the images only; `ImageGradient` takes larger
         // kernels as they are.
@@ -100,6 +115,7 @@ impl Network {
                 let out = unsafe { blocks.items(block * of_block..((block + 1) * of_block).min(len)) };
                 self.simd.run(SumWeightGradient { shape: &shape, parts, block, out });
             });
+            on_final(3 * l, grads);
         }
     }
 
@@ -258,6 +274,13 @@ impl Network {
         self.part_gradients = part_gradients;
         parts
     }
+}
+
+/// What a backward pass leaves, and whom it tells.
+struct Wanted<'a> {
+    grads: &'a mut [Vec<f32>],
+    grad_images: Option<&'a mut [f32]>,
+    on_final: &'a mut dyn FnMut(usize, &[Vec<f32>]),
 }
 
 /// Where the gradient of an activation goes: through it, to the batch norms it was made from. `activated`:

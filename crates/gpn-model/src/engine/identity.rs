@@ -1,6 +1,6 @@
 //! The engine of `identity`: embeddings are the samples themselves.
 
-use super::Engine;
+use super::{Engine, OnFinal};
 use crate::backbone::Mode;
 use crate::error::Result;
 use crate::tensors::{TensorInfo, TensorList};
@@ -32,6 +32,7 @@ impl Engine for IdentityEngine {
         _parameters: &TensorList,
         _grad_embeddings: &[f32],
         _gradients: &mut [Vec<f32>],
+        _on_final: OnFinal<'_>,
     ) -> Result<()> {
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use gpn_kernels::{Architecture, Network, PackedWeights};
 
-use super::Engine;
+use super::{Engine, OnFinal};
 use crate::backbone::{BackboneConfig, InputShape, Mode};
 use crate::error::{ModelError, Result};
 use crate::tensors::{TensorInfo, TensorList};
@@ -78,8 +78,10 @@ impl Engine for KernelEngine {
         parameters: &TensorList,
         grad_embeddings: &[f32],
         gradients: &mut [Vec<f32>],
+        on_final: OnFinal<'_>,
     ) -> Result<()> {
-        Ok(self.network.backward(&slices(parameters), grad_embeddings, gradients, None)?)
+        let parameters = slices(parameters);
+        Ok(self.network.backward_with(&parameters, grad_embeddings, gradients, None, on_final)?)
     }
 
     fn parameters_changed(&mut self) {

@@ -2,7 +2,7 @@
 
 use gpn_kernels::{Mlp, linear};
 
-use super::Engine;
+use super::{Engine, OnFinal};
 use crate::backbone::Mode;
 use crate::error::Result;
 use crate::tensors::{TensorInfo, TensorList, tensor_info};
@@ -53,6 +53,7 @@ impl Engine for MlpEngine {
         parameters: &TensorList,
         grad_embeddings: &[f32],
         gradients: &mut [Vec<f32>],
+        _on_final: OnFinal<'_>,
     ) -> Result<()> {
         Ok(self.training.backward(parameters.values(), grad_embeddings, gradients)?)
     }

@@ -40,6 +40,10 @@ impl EngineChoice {
     }
 }
 
+/// Told during a backward pass which gradients are final: `on_final(first, gradients)` says that those of parameter `first`
+/// and of all behind it are. `first` never grows from call to call, and is 0 at last.
+pub type OnFinal<'a> = &'a mut dyn FnMut(usize, &[Vec<f32>]);
+
 /// One network at one input size.
 pub(crate) trait Engine: Send + Sync {
     /// Names and shapes of the parameters.
@@ -66,12 +70,14 @@ pub(crate) trait Engine: Send + Sync {
         n: usize,
     ) -> Result<Vec<f32>>;
 
-    /// Gradients of all parameters, given that of the last forward pass's embeddings.
+    /// Gradients of all parameters, given that of the last forward pass's embeddings. `on_final` is called by engines that have
+    /// some gradients before others.
     fn backward(
         &mut self,
         parameters: &TensorList,
         grad_embeddings: &[f32],
         gradients: &mut [Vec<f32>],
+        on_final: OnFinal<'_>,
     ) -> Result<()>;
 
     /// Says that parameters or buffers have other values than in the last call.

@@ -43,6 +43,38 @@ fn every_backbone_learns() {
     learns(&BackboneConfig::Mlp(MlpConfig { layers: vec![16, 8] }), InputShape::Embedding { len: 12 }, 3);
 }
 
+/// What a backward pass calls final does not change any more, and at the end all is.
+fn tells_what_is_final(config: &BackboneConfig, input: InputShape) {
+    let mut embedder = Embedder::new(config, input, &Device::cpu(), 5).unwrap();
+    let samples: Vec<f32> = (0..4 * input.len()).map(noise).collect();
+    // Gradients of a pass before must not count.
+    for scale in [1.0, 2.0] {
+        let embeddings = embedder.forward_train(&samples).unwrap();
+        let grad: Vec<f32> = embeddings.iter().map(|value| scale * value).collect();
+        let mut told: Vec<(usize, Vec<Vec<f32>>)> = Vec::new();
+        embedder
+            .backward_with(&grad, &mut |first, gradients| told.push((first, gradients[first..].to_vec())))
+            .unwrap();
+        assert!(told.is_sorted_by(|before, after| before.0 >= after.0));
+        assert_eq!(told.last().unwrap().0, 0);
+        let gradients: Vec<Vec<f32>> = embedder.gradients().map(|tensor| tensor.values.to_vec()).collect();
+        for (first, then) in told {
+            assert!(then == gradients[first..], "{}: from tensor {first} on", config.name());
+        }
+    }
+}
+
+#[test]
+fn gradients_that_are_called_final_are() {
+    let image = InputShape::Image { height: 32, width: 32 };
+    tells_what_is_final(&BackboneKind::ResNet08.config(), image);
+    tells_what_is_final(&BackboneConfig::Conv4(Conv4Config { width: 8 }), image);
+    tells_what_is_final(&BackboneConfig::ResNet12(ResNet12Config { channels: [4, 8, 8, 16] }), image);
+    let vector = InputShape::Embedding { len: 12 };
+    tells_what_is_final(&BackboneConfig::Mlp(MlpConfig { layers: vec![16, 8] }), vector);
+    tells_what_is_final(&BackboneConfig::Identity, vector);
+}
+
 #[test]
 fn resnet12_has_the_parameters_of_the_field() {
     let input = InputShape::Image { height: 84, width: 84 };

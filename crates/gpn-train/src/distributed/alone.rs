@@ -1,6 +1,6 @@
 //! The group of one: this process alone.
 
-use super::Group;
+use super::{ByRank, Group};
 use crate::error::TrainError;
 
 /// A process that trains alone.
@@ -16,13 +16,12 @@ impl Group for Alone {
         1
     }
 
-    fn exchange(&self, outgoing: &[Vec<f32>], incoming: &mut [Vec<f32>]) -> Result<(), TrainError> {
-        incoming.clone_from_slice(outgoing);
-        Ok(())
+    fn exchange(&self, outgoing: &ByRank, incoming: &mut ByRank) -> Result<(), TrainError> {
+        self.share(&outgoing.values, incoming)
     }
 
-    fn share(&self, own: &[f32], incoming: &mut [Vec<f32>]) -> Result<(), TrainError> {
-        incoming[0].copy_from_slice(own);
+    fn share(&self, own: &[f32], incoming: &mut ByRank) -> Result<(), TrainError> {
+        incoming.values.copy_from_slice(own);
         Ok(())
     }
 

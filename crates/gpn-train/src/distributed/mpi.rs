@@ -1,13 +1,20 @@
 //! Ranks that are processes on one machine or many, joined by MPI.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use mpi::collective::CommunicatorCollectives as _;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::environment::Universe;
+use mpi::request::{Request, Scope};
 use mpi::topology::{Communicator as _, SimpleCommunicator};
 use mpi::{Count, Threading};
 
-use super::Group;
+use super::{ByRank, Group};
 use crate::error::TrainError;
+
+/// How often MPI is asked whether an exchange is done while this process computes. Messages over a network move on only then.
+const POLL: Duration = Duration::from_micros(200);
 
 /// The processes that one `mpirun` (or `srun`) has started.
 ///
@@ -15,6 +22,7 @@ use crate::error::TrainError;
 pub struct MpiGroup {
     rank: usize,
     size: usize,
+    is_computing: AtomicBool,
     /// MPI ends when it is dropped.
     _universe: Universe,
 }
@@ -33,7 +41,20 @@ impl MpiGroup {
             });
         }
         let world = SimpleCommunicator::world();
-        Ok(Self { rank: world.rank() as usize, size: world.size() as usize, _universe: universe })
+        let (rank, size) = (world.rank() as usize, world.size() as usize);
+        Ok(Self { rank, size, is_computing: AtomicBool::new(false), _universe: universe })
+    }
+
+    /// Waits for a request. MPI itself would take half of the core that this process computes on.
+    fn wait<'a, D: ?Sized>(&self, mut request: Request<'a, D, impl Scope<'a>>) {
+        while self.is_computing.load(Ordering::Relaxed) {
+            match request.test() {
+                Ok(_) => return,
+                Err(unfinished) => request = unfinished,
+            }
+            std::thread::park_timeout(POLL);
+        }
+        request.wait_without_status();
     }
 }
 
@@ -46,25 +67,25 @@ impl Group for MpiGroup {
         self.size
     }
 
-    fn exchange(&self, outgoing: &[Vec<f32>], incoming: &mut [Vec<f32>]) -> Result<(), TrainError> {
-        let (counts, places) = layout(outgoing.iter().map(Vec::len))?;
-        let sent = outgoing.concat();
-        let (counts_in, places_in) = layout(incoming.iter().map(|of_rank| of_rank.len()))?;
-        let mut received = vec![0.0_f32; incoming.iter().map(Vec::len).sum()];
-        SimpleCommunicator::world().all_to_all_varcount_into(
-            &Partition::new(&sent[..], counts, places),
-            &mut PartitionMut::new(&mut received[..], counts_in, places_in),
-        );
-        hand_out(&received, incoming);
+    fn exchange(&self, outgoing: &ByRank, incoming: &mut ByRank) -> Result<(), TrainError> {
+        let (counts, places) = layout(&outgoing.lengths)?;
+        let sent = Partition::new(&outgoing.values[..], counts, places);
+        let (counts, places) = layout(&incoming.lengths)?;
+        let mut received = PartitionMut::new(&mut incoming.values[..], counts, places);
+        mpi::request::scope(|scope| {
+            let world = SimpleCommunicator::world();
+            self.wait(world.immediate_all_to_all_varcount_into(scope, &sent, &mut received));
+        });
         Ok(())
     }
 
-    fn share(&self, own: &[f32], incoming: &mut [Vec<f32>]) -> Result<(), TrainError> {
-        let (counts, places) = layout(incoming.iter().map(|of_rank| of_rank.len()))?;
-        let mut received = vec![0.0_f32; incoming.iter().map(Vec::len).sum()];
-        let mut partition = PartitionMut::new(&mut received[..], counts, places);
-        SimpleCommunicator::world().all_gather_varcount_into(own, &mut partition);
-        hand_out(&received, incoming);
+    fn share(&self, own: &[f32], incoming: &mut ByRank) -> Result<(), TrainError> {
+        let (counts, places) = layout(&incoming.lengths)?;
+        let mut received = PartitionMut::new(&mut incoming.values[..], counts, places);
+        mpi::request::scope(|scope| {
+            let world = SimpleCommunicator::world();
+            self.wait(world.immediate_all_gather_varcount_into(scope, own, &mut received));
+        });
         Ok(())
     }
 
@@ -75,14 +96,22 @@ impl Group for MpiGroup {
         sent.push(0);
         let mut lengths = vec![0_u64; self.size];
         world.all_gather_into(&(sent.len() as u64), &mut lengths[..]);
-        let mut gathered: Vec<Vec<u8>> = lengths.iter().map(|&length| vec![0; length as usize]).collect();
-        let (counts, places) = layout(gathered.iter().map(Vec::len))?;
-        let mut received = vec![0_u8; gathered.iter().map(Vec::len).sum()];
+        let lengths: Vec<usize> = lengths.iter().map(|&length| length as usize).collect();
+        let (counts, places) = layout(&lengths)?;
+        let mut received = vec![0_u8; lengths.iter().sum()];
         let mut partition = PartitionMut::new(&mut received[..], counts, places);
         world.all_gather_varcount_into(&sent[..], &mut partition);
-        hand_out(&received, &mut gathered);
-        gathered.iter_mut().for_each(|of_rank| of_rank.truncate(of_rank.len() - 1));
-        Ok(gathered)
+        let mut rest = &received[..];
+        let gathered = lengths.iter().map(|length| {
+            let (of_rank, others) = rest.split_at(*length);
+            rest = others;
+            of_rank[..length - 1].to_vec()
+        });
+        Ok(gathered.collect())
+    }
+
+    fn set_computing(&self, is_computing: bool) {
+        self.is_computing.store(is_computing, Ordering::Relaxed);
     }
 
     fn abort(&self) -> ! {
@@ -91,23 +120,13 @@ impl Group for MpiGroup {
 }
 
 /// Lengths and first places of parts that lie one after the other, as MPI counts them.
-fn layout(lengths: impl Iterator<Item = usize>) -> Result<(Vec<Count>, Vec<Count>), TrainError> {
+fn layout(lengths: &[usize]) -> Result<(Vec<Count>, Vec<Count>), TrainError> {
     let too_long = |_| TrainError::Mpi { reason: "a message is longer than 2^31 values".into() };
     let (mut counts, mut places, mut place) = (Vec::new(), Vec::new(), 0);
     for length in lengths {
-        counts.push(Count::try_from(length).map_err(too_long)?);
+        counts.push(Count::try_from(*length).map_err(too_long)?);
         places.push(Count::try_from(place).map_err(too_long)?);
         place += length;
     }
     Ok((counts, places))
-}
-
-/// Cuts what was received into its parts.
-fn hand_out<T: Copy>(received: &[T], parts: &mut [Vec<T>]) {
-    let mut rest = received;
-    for part in parts {
-        let (own, others) = rest.split_at(part.len());
-        part.copy_from_slice(own);
-        rest = others;
-    }
 }

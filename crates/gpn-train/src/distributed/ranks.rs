@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Alone, Group};
+use super::{Alone, ByRank, Group};
 use crate::error::TrainError;
 use crate::stop::StopHandle;
 
@@ -63,13 +63,14 @@ impl Ranks<'_> {
     pub(crate) fn together(self, own: Vec<f32>, lengths: &[usize]) -> Result<Vec<f32>, TrainError> {
         let mut sent = own;
         sent.push(f32::from(self.stop.is_stopped()));
-        let mut incoming: Vec<Vec<f32>> = lengths.iter().map(|length| vec![0.0; length + 1]).collect();
+        let mut incoming = ByRank::zeros(lengths.iter().map(|length| length + 1));
         self.group.share(&sent, &mut incoming)?;
         let mut is_stopped = false;
         let mut all = Vec::with_capacity(lengths.iter().sum());
-        for mut of_rank in incoming {
-            is_stopped |= of_rank.pop().is_some_and(|flag| flag > 0.0);
-            all.extend(of_rank);
+        for of_rank in incoming.parts() {
+            let (values, flag) = of_rank.split_at(of_rank.len() - 1);
+            is_stopped |= flag[0] > 0.0;
+            all.extend_from_slice(values);
         }
         if is_stopped { Err(TrainError::Interrupted) } else { Ok(all) }
     }

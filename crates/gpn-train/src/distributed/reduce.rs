@@ -8,9 +8,9 @@
 
 use std::ops::Range;
 
-use super::Group;
 use super::pairwise_sum::{Branch, PairwiseSum};
 use super::shards::Shards;
+use super::{ByRank, Group};
 use crate::error::TrainError;
 
 /// What a rank has added up so far.
@@ -37,23 +37,24 @@ impl ShardSum {
         }
         let piece = |rank: usize| length * rank / size..length * (rank + 1) / size;
         let own: Vec<Vec<f32>> = self.0.branches().into_iter().filter_map(|branch| branch.values).collect();
-        let outgoing: Vec<Vec<f32>> = (0..size)
-            .map(|rank| own.iter().flat_map(|values| &values[piece(rank)]).copied().collect())
-            .collect();
+        let mut outgoing = ByRank { values: Vec::with_capacity(own.len() * length), lengths: Vec::new() };
+        for rank in 0..size {
+            for values in &own {
+                outgoing.values.extend_from_slice(&values[piece(rank)]);
+            }
+            outgoing.lengths.push(own.len() * piece(rank).len());
+        }
         let branches: Vec<Vec<Branch>> =
             (0..size).map(|rank| branches(shards.of_rank(rank, size), &has_work)).collect();
         let width = piece(group.rank()).len();
-        let mut incoming: Vec<Vec<f32>> = branches
-            .iter()
-            .map(|of_rank| {
-                let sent = of_rank.iter().filter(|branch| branch.values.is_some()).count();
-                vec![0.0; sent * width]
-            })
-            .collect();
+        let mut incoming = ByRank::zeros(branches.iter().map(|of_rank| {
+            let sent = of_rank.iter().filter(|branch| branch.values.is_some()).count();
+            sent * width
+        }));
         group.exchange(&outgoing, &mut incoming)?;
 
         let mut sum = PairwiseSum::default();
-        for (of_rank, values) in branches.into_iter().zip(&incoming) {
+        for (of_rank, values) in branches.into_iter().zip(incoming.parts()) {
             let mut pieces = values.chunks_exact(width.max(1));
             for branch in of_rank {
                 let values = branch.values.map(|_| pieces.next().map_or_else(Vec::new, <[f32]>::to_vec));
@@ -61,9 +62,9 @@ impl ShardSum {
             }
         }
         let own = sum.total().unwrap_or_default();
-        let mut pieces: Vec<Vec<f32>> = (0..size).map(|rank| vec![0.0; piece(rank).len()]).collect();
-        group.share(&own, &mut pieces)?;
-        Ok(pieces.concat())
+        let mut sums = ByRank::zeros((0..size).map(|rank| piece(rank).len()));
+        group.share(&own, &mut sums)?;
+        Ok(sums.values)
     }
 }
 

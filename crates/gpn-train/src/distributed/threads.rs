@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::Group;
+use super::{ByRank, Group};
 use crate::error::TrainError;
 
 /// A rank that is a thread. Each needs threads of its own to compute with: a rank that waits must not hold up another. Where
@@ -109,16 +109,16 @@ impl Group for ThreadGroup {
         self.board.sent.len()
     }
 
-    fn exchange(&self, outgoing: &[Vec<f32>], incoming: &mut [Vec<f32>]) -> Result<(), TrainError> {
-        let taken = self.pass(outgoing.iter().map(|values| bytes(values)).collect())?;
-        for (incoming, taken) in incoming.iter_mut().zip(taken) {
-            incoming.copy_from_slice(&floats(&taken));
-        }
+    fn exchange(&self, outgoing: &ByRank, incoming: &mut ByRank) -> Result<(), TrainError> {
+        let taken = self.pass(outgoing.parts().map(bytes).collect())?;
+        incoming.values.copy_from_slice(&floats(&taken.concat()));
         Ok(())
     }
 
-    fn share(&self, own: &[f32], incoming: &mut [Vec<f32>]) -> Result<(), TrainError> {
-        self.exchange(&vec![own.to_vec(); self.size()], incoming)
+    fn share(&self, own: &[f32], incoming: &mut ByRank) -> Result<(), TrainError> {
+        let taken = self.pass(vec![bytes(own); self.size()])?;
+        incoming.values.copy_from_slice(&floats(&taken.concat()));
+        Ok(())
     }
 
     fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, TrainError> {

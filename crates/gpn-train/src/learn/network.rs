@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use gpn_model::methods::{Episode, EpisodeShape, Method};
 use gpn_model::{
-    Adam, ClassifierHead, Device, Embedder, InputShape, Memory, NamedTensor, Neighbourhood, TensorInfo,
-    TensorList, Trainable, Weights, accuracy,
+    Adam, ClassifierHead, Device, Embedder, InputShape, Memory, NamedTensor, Neighbourhood, OnFinal,
+    TensorInfo, TensorList, Trainable, Weights, accuracy,
 };
 
 use crate::error::TrainError;
@@ -66,6 +66,17 @@ pub struct StepResult {
     pub loss: f32,
     /// Share of queries (or samples) classified correctly.
     pub accuracy: f32,
+}
+
+/// What a batch or some tasks have given before the backward pass of the backbone. The gradients of what is trained beside it
+/// are there.
+pub struct StepPass {
+    /// What was trained beside the backbone.
+    pub learned: Learned,
+    /// Loss and accuracy.
+    pub result: StepResult,
+    /// `[samples, embedding_len]`.
+    grad_embeddings: Vec<f32>,
 }
 
 /// What a step has trained beside the backbone.
@@ -135,14 +146,14 @@ impl Network {
         })
     }
 
-    /// The gradients of a batch of the auxiliary task, cross entropy over all training classes, left in embedder and classifier.
-    /// The batch is `share` of that of the step: all that it adds is weighted so.
-    pub fn batch_gradients(
+    /// Learns from a batch of the auxiliary task, cross entropy over all training classes, up to the backward pass of the
+    /// backbone. The batch is `share` of that of the step: all that it adds is weighted so.
+    pub fn learn_batch(
         &mut self,
         inputs: &[f32],
         labels: &[usize],
         share: f32,
-    ) -> Result<(Learned, StepResult), TrainError> {
+    ) -> Result<StepPass, TrainError> {
         let mut laps = Laps::start();
         let embeddings = self.embedder.forward_train(inputs)?;
         laps.add_to(&mut self.time.backbone);
@@ -157,9 +168,7 @@ impl Network {
             scale(self.embedder.running_mut(), share);
         }
         laps.add_to(&mut self.time.other);
-        self.embedder.backward(&pass.grad_embeddings)?;
-        laps.add_to(&mut self.time.backbone);
-        Ok((learned, result))
+        Ok(StepPass { learned, result, grad_embeddings: pass.grad_embeddings })
     }
 
     /// The gradients of one few-shot task, left in embedder and method.
@@ -174,20 +183,23 @@ impl Network {
         memory: &Memory,
     ) -> Result<StepResult, TrainError> {
         let samples = inputs.len() / self.embedder.input().len();
-        self.task_gradients(inputs, &[StepTask { shape, samples, neighbourhood }], 1, memory)
+        let task = StepTask { shape, samples, neighbourhood };
+        let pass = self.learn_tasks(inputs, &[task], 1, memory)?;
+        self.backward(&pass, &mut |_, _| {})?;
+        Ok(pass.result)
     }
 
-    /// The gradients of some of a step's `of` tasks, left in embedder and method; each task has the same weight.
+    /// Learns from some of a step's `of` tasks up to the backward pass of the backbone; each task has the same weight.
     ///
     /// `inputs` are the samples of one task after the other. They are one batch: batch-norm statistics are those of all these
     /// tasks together.
-    pub fn task_gradients(
+    pub fn learn_tasks(
         &mut self,
         inputs: &[f32],
         tasks: &[StepTask<'_>],
         of: usize,
         memory: &Memory,
-    ) -> Result<StepResult, TrainError> {
+    ) -> Result<StepPass, TrainError> {
         let (dim, weight) = (self.embedder.embedding_len(), 1.0 / of as f32);
         let mut laps = Laps::start();
         let embeddings = self.embedder.forward_train(inputs)?;
@@ -229,9 +241,16 @@ impl Network {
             put_back(self.method.averaged(), &sums);
         }
         laps.add_to(&mut self.time.method);
-        self.embedder.backward(&grads)?;
+        Ok(StepPass { learned: Learned::Method, result, grad_embeddings: grads })
+    }
+
+    /// The backward pass of the backbone, which leaves its gradients in the embedder. `on_final` hears on the way which of them
+    /// are final.
+    pub fn backward(&mut self, pass: &StepPass, on_final: OnFinal<'_>) -> Result<(), TrainError> {
+        let mut laps = Laps::start();
+        self.embedder.backward_with(&pass.grad_embeddings, on_final)?;
         laps.add_to(&mut self.time.backbone);
-        Ok(result)
+        Ok(())
     }
 
     /// Takes a step of the optimiser with the gradients that are there.
@@ -249,10 +268,10 @@ impl Network {
         Ok(())
     }
 
-    /// All that is averaged over the parts of a step: gradients and running statistics.
-    pub(crate) fn averaged(&mut self, learned: Learned) -> Vec<&mut [f32]> {
+    /// What is averaged over the parts of a step and is final before the backward pass of the backbone: all but its gradients.
+    pub(crate) fn final_early(&mut self, learned: Learned) -> Vec<&mut [f32]> {
         let Self { embedder, head, method, .. } = self;
-        let mut all = embedder.averaged();
+        let mut all: Vec<&mut [f32]> = embedder.running_mut().collect();
         all.extend(match learned {
             Learned::Classifier => head.averaged(),
             Learned::Method => method.averaged(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use gpn_data::loader::{Batch, Loader, LoaderConfig, Plan};
+use gpn_data::loader::{Loader, LoaderConfig, Plan};
 use gpn_data::rng::{Purpose, Stream};
 use gpn_data::task::{Task, TaskSampler};
 use gpn_model::Neighbourhood;
@@ -11,11 +11,11 @@ use gpn_model::methods::{EpisodeShape, LearnsFrom};
 use gpn_taxonomy::{Choose, HopSearch, Node};
 
 use super::trainer::Trainer;
-use crate::distributed::contribution;
-use crate::distributed::reduce::ShardSum;
+use crate::distributed::contribution::Buckets;
+use crate::distributed::overlap::Exchange;
 use crate::distributed::shards::Shards;
 use crate::error::TrainError;
-use crate::learn::network::{Learned, Optimiser, StepResult, StepTask};
+use crate::learn::network::{Learned, Optimiser, StepPass, StepResult, StepTask};
 use crate::learn::schedule::StepKind;
 use crate::settings::Config;
 
@@ -62,50 +62,11 @@ impl Trainer {
         search: &mut HopSearch,
     ) -> Result<StepKind, TrainError> {
         let t = self.position.episode;
-        let shards = Shards { count: self.config.train.shards };
-        let own = shards.of_rank(self.group.rank(), self.group.size());
-        let is_divided = shards.count > 1;
-        let running = (own.len() > 1).then(|| self.network.running());
-        let (mut sum, mut kind, mut learned) = (ShardSum::default(), StepKind::FewShot, None);
-        for shard in own.clone() {
-            let started = Instant::now();
-            // invariant: the loader has a batch for every shard of every episode that is left.
-            let Some(batch) = loader.next_batch() else { break };
-            let batch = batch?;
-            self.time.data += started.elapsed();
-            kind = match batch.tag {
-                Tag::Auxiliary(_) => StepKind::Auxiliary,
-                Tag::FewShot(_) => StepKind::FewShot,
-            };
-            if let (Some(running), Some(_)) = (&running, &learned) {
-                self.network.set_running(running);
-            }
-            let of_shard = self.learn(&batch, search)?;
-            loader.recycle(batch);
-            if is_divided {
-                // A shard without tasks has no vector to ask with; the first process always has one.
-                let wants_stop = self.wants_stop || self.stop.is_stopped();
-                let vector = of_shard.as_ref().map(|(learned, result)| {
-                    contribution::take(&mut self.network, *learned, result, wants_stop)
-                });
-                sum.push(shard, vector);
-            }
-            learned = of_shard.or(learned);
-        }
-        // A process whose shards have no task has only the method's part to hear of.
-        let (learned, mut result) = learned.unwrap_or((Learned::Method, StepResult::default()));
-        if is_divided {
-            let started = Instant::now();
-            let length = contribution::length(&mut self.network, learned);
-            let tasks = self.config.train.tasks_per_step;
-            let has_work = |shard| kind == StepKind::Auxiliary || !shards.part(shard, tasks).is_empty();
-            let sum = sum.over(self.group.as_ref(), shards, length, has_work)?;
-            (result, self.is_stop_agreed) = contribution::put(&mut self.network, learned, &sum);
-            // Alone, this is a part of the step.
-            let is_alone = self.group.size() == 1;
-            let time = if is_alone { &mut self.network.time.other } else { &mut self.time.exchange };
-            *time += started.elapsed();
-        }
+        let (kind, learned, result) = if self.config.train.shards == 1 {
+            self.whole(loader, search)?
+        } else {
+            self.by_shards(loader, search)?
+        };
         let rate = self.schedule.rate(t, self.position.few_shot);
         let adam = self.optimisers.of(kind);
         self.network.step(learned, Optimiser { adam, rate, episode: t })?;
@@ -116,46 +77,127 @@ impl Trainer {
         Ok(kind)
     }
 
-    /// Learns from the batch of a shard; `None` where it has no tasks.
-    fn learn(
+    /// The gradients of a step that is not divided.
+    fn whole(
         &mut self,
-        batch: &Batch<Tag>,
+        loader: &mut Loader<Tag>,
         search: &mut HopSearch,
-    ) -> Result<Option<(Learned, StepResult)>, TrainError> {
-        match &batch.tag {
-            Tag::Auxiliary(labels) => {
-                let share = labels.len() as f32 / self.auxiliary_batch() as f32;
-                Ok(Some(self.network.batch_gradients(&batch.inputs, labels, share)?))
-            }
-            Tag::FewShot(tasks) if tasks.is_empty() => Ok(None),
-            Tag::FewShot(tasks) => {
-                let started = Instant::now();
-                let hops = self.network.method.hops();
-                let around: Vec<Option<Neighbourhood>> = tasks
-                    .iter()
-                    .map(|(number, task)| hops.map(|hops| self.neighbourhood(task, hops, *number, search)))
-                    .collect();
-                self.network.time.method += started.elapsed();
-                let lambda = self.schedule.lambda(self.position.episode);
-                let tasks: Vec<StepTask<'_>> = tasks
-                    .iter()
-                    .zip(&around)
-                    .map(|((_, task), around)| StepTask {
-                        shape: EpisodeShape {
-                            way: task.classes.len(),
-                            shot: task.support[0].len(),
-                            rest: if task.has_rest() { task.support[task.classes.len()].len() } else { 0 },
-                            lambda,
-                        },
-                        samples: task.samples().count(),
-                        neighbourhood: around.as_ref(),
-                    })
-                    .collect();
-                let of = self.config.train.tasks_per_step;
-                let result = self.network.task_gradients(&batch.inputs, &tasks, of, &self.memory)?;
-                Ok(Some((Learned::Method, result)))
+    ) -> Result<(StepKind, Learned, StepResult), TrainError> {
+        let (kind, pass) = self.learn(loader, search)?;
+        // invariant: such a step has a task.
+        let Some(pass) = pass else { return Ok((kind, Learned::Method, StepResult::default())) };
+        self.network.backward(&pass, &mut |_, _| {})?;
+        Ok((kind, pass.learned, pass.result))
+    }
+
+    /// The gradients of a step, summed over the shards of all processes. They are exchanged during the backward pass of the last
+    /// shard of this process, each bucket as soon as it is final.
+    fn by_shards(
+        &mut self,
+        loader: &mut Loader<Tag>,
+        search: &mut HopSearch,
+    ) -> Result<(StepKind, Learned, StepResult), TrainError> {
+        let shards = Shards { count: self.config.train.shards };
+        let own = shards.of_rank(self.group.rank(), self.group.size());
+        // invariant: every process has a shard.
+        let last = own.end - 1;
+        let buckets = Buckets::of(&self.network);
+        let mut sums = buckets.sums();
+        let running = (own.len() > 1).then(|| self.network.running());
+        for shard in own.start..last {
+            let (_, pass) = self.learn(loader, search)?;
+            let wants_stop = self.stop_is_wanted();
+            let add = &mut |bucket: usize, values| sums[bucket].push(shard, values);
+            buckets.take(&mut self.network, pass.as_ref(), wants_stop, add)?;
+            if let Some(running) = &running {
+                self.network.set_running(running);
             }
         }
+        let (kind, pass) = self.learn(loader, search)?;
+        // Shards that have nothing are those of tasks.
+        let learned = pass.as_ref().map_or(Learned::Method, |pass| pass.learned);
+        let lengths = buckets.lengths(&mut self.network, learned);
+        let tasks = self.config.train.tasks_per_step;
+        let has_work = |shard| kind == StepKind::Auxiliary || !shards.part(shard, tasks).is_empty();
+        let wants_stop = self.stop_is_wanted();
+        let exchange = Exchange { group: self.group.as_ref(), shards, has_work: &has_work };
+        let network = &mut self.network;
+        let mut computed = Instant::now();
+        let sums = exchange.during(|hand_over| {
+            buckets.take(network, pass.as_ref(), wants_stop, &mut |bucket, values| {
+                let mut sum = std::mem::take(&mut sums[bucket]);
+                sum.push(last, values);
+                hand_over(sum, lengths[bucket]);
+            })?;
+            computed = Instant::now();
+            Ok(())
+        })?;
+        let (result, is_stop_agreed) = buckets.put(&mut self.network, learned, &sums);
+        self.is_stop_agreed = is_stop_agreed;
+        // Alone, this is a part of the step.
+        let is_alone = self.group.size() == 1;
+        let time = if is_alone { &mut self.network.time.other } else { &mut self.time.exchange };
+        *time += computed.elapsed();
+        Ok((kind, learned, result))
+    }
+
+    /// Whether this process has been asked to stop. A shard without tasks cannot tell others; the first always has one.
+    fn stop_is_wanted(&self) -> bool {
+        self.wants_stop || self.stop.is_stopped()
+    }
+
+    /// Learns from the next shard's batch up to the backward pass of the backbone; `None` where it has no tasks.
+    fn learn(
+        &mut self,
+        loader: &mut Loader<Tag>,
+        search: &mut HopSearch,
+    ) -> Result<(StepKind, Option<StepPass>), TrainError> {
+        let started = Instant::now();
+        // invariant: the loader has a batch for every shard of every episode that is left.
+        let Some(batch) = loader.next_batch() else { return Ok((StepKind::FewShot, None)) };
+        let batch = batch?;
+        self.time.data += started.elapsed();
+        let learned = match &batch.tag {
+            Tag::Auxiliary(labels) => {
+                let share = labels.len() as f32 / self.auxiliary_batch() as f32;
+                (StepKind::Auxiliary, Some(self.network.learn_batch(&batch.inputs, labels, share)?))
+            }
+            Tag::FewShot(tasks) if tasks.is_empty() => (StepKind::FewShot, None),
+            Tag::FewShot(tasks) => (StepKind::FewShot, Some(self.learn_tasks(&batch.inputs, tasks, search)?)),
+        };
+        loader.recycle(batch);
+        Ok(learned)
+    }
+
+    fn learn_tasks(
+        &mut self,
+        inputs: &[f32],
+        tasks: &[(u64, Task)],
+        search: &mut HopSearch,
+    ) -> Result<StepPass, TrainError> {
+        let started = Instant::now();
+        let hops = self.network.method.hops();
+        let around: Vec<Option<Neighbourhood>> = tasks
+            .iter()
+            .map(|(number, task)| hops.map(|hops| self.neighbourhood(task, hops, *number, search)))
+            .collect();
+        self.network.time.method += started.elapsed();
+        let lambda = self.schedule.lambda(self.position.episode);
+        let tasks: Vec<StepTask<'_>> = tasks
+            .iter()
+            .zip(&around)
+            .map(|((_, task), around)| StepTask {
+                shape: EpisodeShape {
+                    way: task.classes.len(),
+                    shot: task.support[0].len(),
+                    rest: if task.has_rest() { task.support[task.classes.len()].len() } else { 0 },
+                    lambda,
+                },
+                samples: task.samples().count(),
+                neighbourhood: around.as_ref(),
+            })
+            .collect();
+        self.network.learn_tasks(inputs, &tasks, self.config.train.tasks_per_step, &self.memory)
     }
 
     /// The classes around the targets of the task with this number.

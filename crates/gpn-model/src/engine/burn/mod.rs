@@ -18,8 +18,8 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData, Transaction};
 use gpn_kernels::EXACT_BATCH;
 
-use super::Engine;
 use super::identity::IdentityEngine;
+use super::{Engine, OnFinal};
 use crate::backbone::{BackboneConfig, InputShape, Mode};
 use crate::device::DeviceKind;
 use crate::error::{ModelError, Result};
@@ -148,6 +148,7 @@ impl<M: Backbone> Engine for BurnEngine<M> {
         _parameters: &TensorList,
         grad_embeddings: &[f32],
         gradients: &mut [Vec<f32>],
+        _on_final: OnFinal<'_>,
     ) -> Result<()> {
         let embeddings = self.embeddings.take().ok_or(ModelError::NoForward)?;
         let grad = TensorData::new(grad_embeddings.to_vec(), embeddings.dims());
