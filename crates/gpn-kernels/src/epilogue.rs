@@ -180,20 +180,23 @@ impl ShortcutGradient<'_> {
         assert!(map.h >= input.h.div_ceil(self.stride) && map.w >= input.w.div_ceil(self.stride));
     }
 
-    #[inline(always)]
+    /// Where the gradients of a run's pixels begin, and how many values lie between them. None where the shortcut does
+    /// not reach the run: every `stride`-th pixel has a gradient, and a run steps over the others.
+    ///
     /// # Safety
-    /// The pixel (y, x) is inside the input, and `c + LANES` does not exceed its channels.
-    pub(crate) unsafe fn add_to<V: Vector>(&self, v: V, image: usize, y: usize, x: usize, c: usize) -> V {
+    /// The first pixel of the run is inside the input, and `c` is one of its channels.
+    #[inline(always)]
+    pub(crate) unsafe fn along(&self, run: Run, c: usize) -> Option<(*const f32, usize)> {
         // The stride is 1 or 2: bits are tested and shifted, since a division takes longer than all the rest.
         let bit = self.stride - 1;
-        if (y | x) & bit == 0 {
-            let at = image * self.map.len() + self.map.at(y >> bit, x >> bit) + c;
-            // SAFETY: the output map of a block has every pixel its input has, divided by the stride, and
-            // at least its channels; the caller passes a pixel of the input.
-            v.add(unsafe { V::load(self.data.as_ptr().add(at)) })
-        } else {
-            v
+        assert!(run.x_step & bit == 0);
+        if (run.y | run.x) & bit != 0 {
+            return None;
         }
+        let at = run.image * self.map.len() + self.map.at(run.y >> bit, run.x >> bit) + c;
+        // SAFETY: the output map of a block has every pixel its input has, divided by the stride, and at least its
+        // channels; the caller passes a pixel of the input.
+        Some((unsafe { self.data.as_ptr().add(at) }, (run.x_step >> bit) * self.map.c))
     }
 }
 
@@ -240,37 +243,42 @@ impl ThroughRelu<'_> {
 impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        // SAFETY: `c` is a vector of the map's channels.
-        let [mut sum, mut products] = unsafe { self.sums.short::<V>(c) };
-        let mut past_products = match &self.projected {
-            // SAFETY: as above.
-            Some(projected) => unsafe { projected.sums.short::<V>(c)[1] },
-            None => V::zero(),
-        };
-        for (p, &value) in values.iter().enumerate() {
-            if p < run.pixels {
-                let x = run.x + p * run.x_step;
-                let at = run.image * self.map.len() + self.map.at(run.y, x) + c;
-                let gate = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
-                // SAFETY: the pixel is inside the map; the slices were checked to hold the group.
-                unsafe {
+        let (map, slope) = (self.map, self.slope);
+        let step = run.x_step * map.c;
+        let at = run.image * map.len() + map.at(run.y, run.x) + c;
+        let gate = run.image * map.padded_len() + map.padded_at(run.y, run.x) + c;
+        // SAFETY: the pixels are inside the map, whose vector of channels `c` is; the slices were checked to hold the
+        // group.
+        unsafe {
+            // Addresses are found once for the run: for each pixel, that would take longer than all the rest.
+            let (gates, raw) = (self.activated.as_ptr().add(gate), self.raw.as_ptr().add(at));
+            let out = self.out.as_mut_ptr().add(at);
+            let mut past = None;
+            if let Some(shortcut) = &self.shortcut {
+                past = shortcut.along(run, c);
+            }
+            let mut past_raw = None;
+            let mut past_products = V::zero();
+            if let Some(projected) = &self.projected {
+                past_raw = Some(projected.raw.as_ptr().add(at));
+                past_products = projected.sums.short::<V>(c)[1];
+            }
+            let [mut sum, mut products] = self.sums.short::<V>(c);
+            for (p, &value) in values.iter().enumerate() {
+                if p < run.pixels {
                     let mut v = value;
-                    if let Some(shortcut) = &self.shortcut {
-                        v = shortcut.add_to(v, run.image, run.y, x, c);
+                    if let Some((past, step)) = past {
+                        v = v.add(V::load(past.add(p * step)));
                     }
-                    let gate = V::load(self.activated.as_ptr().add(gate));
-                    let v = v.through_leaky_relu(gate, self.slope);
-                    v.stream(self.out.as_mut_ptr().add(at));
+                    let v = v.through_leaky_relu(V::load(gates.add(p * step)), slope);
+                    v.stream(out.add(p * step));
                     sum = sum.add(v);
-                    products = v.mul_add(V::load(self.raw.as_ptr().add(at)), products);
-                    if let Some(projected) = &self.projected {
-                        past_products = v.mul_add(V::load(projected.raw.as_ptr().add(at)), past_products);
+                    products = v.mul_add(V::load(raw.add(p * step)), products);
+                    if let Some(past_raw) = past_raw {
+                        past_products = v.mul_add(V::load(past_raw.add(p * step)), past_products);
                     }
                 }
             }
-        }
-        // SAFETY: as above.
-        unsafe {
             self.sums.set_short(c, [sum, products]);
             if let Some(projected) = &mut self.projected {
                 projected.sums.set_short(c, [sum, past_products]);
@@ -383,14 +391,19 @@ impl<V: Vector> Epilogue<V> for ToImages<'_> {
     #[inline(always)]
     unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let plane = self.map.h * self.map.w;
+        let mut past = None;
+        if let Some(shortcut) = &self.shortcut {
+            // SAFETY: the run is inside the map.
+            past = unsafe { shortcut.along(run, c) };
+        }
         for (p, &value) in values.iter().enumerate() {
             if p < run.pixels {
                 let mut lanes = [0.0; 16];
                 let mut value = value;
                 // SAFETY: the pixel is inside the map; no vector has more than 16 lanes.
                 unsafe {
-                    if let Some(shortcut) = &self.shortcut {
-                        value = shortcut.add_to(value, run.image, run.y, run.x + p * run.x_step, c);
+                    if let Some((past, step)) = past {
+                        value = value.add(V::load(past.add(p * step)));
                     }
                     value.store(lanes.as_mut_ptr());
                 }

@@ -235,6 +235,10 @@ impl ThroughPool<'_> {
             let raw = pooling.main.raw.as_ptr().add(first);
             let past_raw = pooling.shortcut.map_or(pooling.main.raw, |past| past.raw).as_ptr().add(first);
             let affine = pooling.affine::<V>(c);
+            let mut past = None;
+            if let Some(shortcut) = &self.shortcut {
+                past = shortcut.along(run, c);
+            }
             for (p, &value) in values.iter().enumerate() {
                 if p < run.pixels {
                     let x = run.x + p * run.x_step;
@@ -242,8 +246,8 @@ impl ThroughPool<'_> {
                     let gate = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
                     let gate = V::load(self.activated.as_ptr().add(gate));
                     let mut v = value;
-                    if let Some(shortcut) = &self.shortcut {
-                        v = shortcut.add_to(v, run.image, run.y, x, c);
+                    if let Some((past, step)) = past {
+                        v = v.add(V::load(past.add(p * step)));
                     }
                     let v = v.through_leaky_relu(gate, pooling.slope);
                     v.stream(self.out.as_mut_ptr().add(at));
