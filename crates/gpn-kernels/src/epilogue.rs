@@ -24,7 +24,7 @@ pub(crate) fn is_streamable(maps: &[f32]) -> bool {
 }
 
 /// Receives the outputs of a convolution, a run of pixels and one vector of channels at a time.
-pub(crate) trait Epilogue<V: Vector> {
+pub(crate) trait Epilogue {
     /// Whether sums are taken in short runs, which round less: for outputs whose sign decides where gradients
     /// flow.
     const IS_PRECISE: bool = false;
@@ -33,7 +33,7 @@ pub(crate) trait Epilogue<V: Vector> {
     ///
     /// # Safety
     /// Every pixel of `run` lies inside the output map and `c + LANES` does not exceed its channels.
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]);
+    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]);
 
     /// Called after each hundred pixels or so, so that sums can move on to f64.
     fn settle(&mut self) {}
@@ -115,11 +115,11 @@ impl KeepWithSums<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
+impl Epilogue for KeepWithSums<'_> {
     const IS_PRECISE: bool = true;
 
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
         // SAFETY: `c` is a vector of the map's channels.
         let [mut sum, mut squares] = unsafe { self.sums.short::<V>(c) };
@@ -147,9 +147,9 @@ pub(crate) struct Keep<'a> {
     pub(crate) map: Map,
 }
 
-impl<V: Vector> Epilogue<V> for Keep<'_> {
+impl Epilogue for Keep<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
         for (p, &value) in values.iter().enumerate() {
             if p < run.pixels {
@@ -240,9 +240,9 @@ impl ThroughRelu<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
+impl Epilogue for ThroughRelu<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let (map, slope) = (self.map, self.slope);
         let step = run.x_step * map.c;
         let at = run.image * map.len() + map.at(run.y, run.x) + c;
@@ -333,9 +333,9 @@ impl BiasRelu<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for BiasRelu<'_> {
+impl Epilogue for BiasRelu<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         // SAFETY: pixels are inside the map and the slices were checked to hold the group.
         unsafe {
             let bias = V::load(self.bias.as_ptr().add(c));
@@ -387,9 +387,9 @@ impl ToImages<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for ToImages<'_> {
+impl Epilogue for ToImages<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         let plane = self.map.h * self.map.w;
         let mut past = None;
         if let Some(shortcut) = &self.shortcut {

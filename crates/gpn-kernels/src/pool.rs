@@ -278,9 +278,9 @@ impl ThroughPool<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for ThroughPool<'_> {
+impl Epilogue for ThroughPool<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
         // SAFETY: passed on.
         unsafe {
             match (self.pooling.window, self.pooling.shortcut.is_some()) {

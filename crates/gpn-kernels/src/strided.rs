@@ -12,7 +12,7 @@ use crate::weights::channel_start;
 
 /// From padded maps of output gradients. `weights`: as [`crate::weights::pack_strided_backward`] leaves them.
 #[inline(always)]
-pub(crate) fn convolve_backward<V: Vector, E: Epilogue<V>>(
+pub(crate) fn convolve_backward<V: Vector, E: Epilogue>(
     shape: &ConvShape,
     maps: &[f32],
     images: usize,
@@ -39,7 +39,7 @@ struct Sweep<'a> {
 
 impl Sweep<'_> {
     #[inline(always)]
-    fn run<V: Vector, E: Epilogue<V>>(&self, epilogue: &mut E) {
+    fn run<V: Vector, E: Epilogue>(&self, epilogue: &mut E) {
         let pace = self.ahead.over(self.images * self.grad.h);
         let outer = if self.is_wide { V::LANES } else { self.out.c };
         for first in (0..self.out.c).step_by(outer) {
@@ -60,11 +60,7 @@ impl Sweep<'_> {
     }
 
     #[inline(always)]
-    fn tile<V: Vector, E: Epilogue<V>>(
-        &self,
-        (image, y, x, c): (usize, usize, usize, usize),
-        epilogue: &mut E,
-    ) {
+    fn tile<V: Vector, E: Epilogue>(&self, (image, y, x, c): (usize, usize, usize, usize), epilogue: &mut E) {
         let (grad, out) = (self.grad, self.out);
         let mut kinds = [[V::zero(); TILE]; 4];
         // SAFETY: the tile reads gradients (y .. y + 2, x .. x + 5), inside the padded map, and vector `c` of the

@@ -117,7 +117,7 @@ const PRECISE_RUN: usize = 8;
 /// 3x3 convolution with stride 1 of `images` padded maps. `weights`: `[36][blocks][input.c][16]`, transformed.
 /// Where the epilogue asks for it, sums are taken in [`PRECISE_RUN`]s.
 #[inline(always)]
-pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
+pub(crate) fn convolve<V: Vector, E: Epilogue>(
     input: Map,
     output: Map,
     maps: &[f32],
