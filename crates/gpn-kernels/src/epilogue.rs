@@ -120,19 +120,21 @@ impl Epilogue for KeepWithSums<'_> {
 
     #[inline(always)]
     unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
-        // SAFETY: `c` is a vector of the map's channels.
-        let [mut sum, mut squares] = unsafe { self.sums.short::<V>(c) };
-        for (p, &value) in values.iter().enumerate() {
-            if p < run.pixels {
-                // SAFETY: the pixel is inside the map, and `out` holds the maps of the group.
-                unsafe { value.stream(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
-                sum = sum.add(value);
-                squares = value.mul_add(value, squares);
+        let (at, step) =
+            (run.image * self.map.len() + self.map.at(run.y, run.x) + c, run.x_step * self.map.c);
+        // SAFETY: the pixels are inside the map, whose vector of channels `c` is, and `out` holds the maps of the group.
+        unsafe {
+            let out = self.out.as_mut_ptr().add(at);
+            let [mut sum, mut squares] = self.sums.short::<V>(c);
+            for (p, &value) in values.iter().enumerate() {
+                if p < run.pixels {
+                    value.stream(out.add(p * step));
+                    sum = sum.add(value);
+                    squares = value.mul_add(value, squares);
+                }
             }
+            self.sums.set_short(c, [sum, squares]);
         }
-        // SAFETY: as above.
-        unsafe { self.sums.set_short(c, [sum, squares]) };
     }
     #[inline(always)]
     fn settle(&mut self) {
@@ -336,30 +338,32 @@ impl BiasRelu<'_> {
 impl Epilogue for BiasRelu<'_> {
     #[inline(always)]
     unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+        let (map, slope) = (self.map, self.slope);
+        let step = run.x_step * map.c;
+        let at = run.image * map.padded_len() + map.padded_at(run.y, run.x) + c;
         // SAFETY: pixels are inside the map and the slices were checked to hold the group.
         unsafe {
             let bias = V::load(self.bias.as_ptr().add(c));
-            let out = self.out.as_mut_ptr();
+            let out = self.out.as_mut_ptr().add(at);
+            // Where the shortcut begins, and how many values lie between its pixels.
+            let past = match self.shortcut {
+                Shortcut::InPlace => Some((out.cast_const(), step)),
+                Shortcut::Dense(data) => {
+                    Some((data.as_ptr().add(run.image * map.len() + map.at(run.y, run.x) + c), step))
+                }
+                Shortcut::Subsampled(data, from) if c < from.c => {
+                    let at = run.image * from.padded_len() + from.padded_at(2 * run.y, 2 * run.x) + c;
+                    Some((data.as_ptr().add(at), 2 * run.x_step * from.c))
+                }
+                Shortcut::None | Shortcut::Subsampled(..) => None,
+            };
             for (p, &value) in values.iter().enumerate() {
                 if p < run.pixels {
-                    let x = run.x + p * run.x_step;
-                    let at = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
                     let mut v = value.add(bias);
-                    match self.shortcut {
-                        Shortcut::None => {}
-                        Shortcut::InPlace => v = v.add(V::load(out.add(at))),
-                        Shortcut::Dense(data) => {
-                            let from = run.image * self.map.len() + self.map.at(run.y, x) + c;
-                            v = v.add(V::load(data.as_ptr().add(from)));
-                        }
-                        Shortcut::Subsampled(data, map) => {
-                            if c < map.c {
-                                let from = run.image * map.padded_len() + map.padded_at(2 * run.y, 2 * x) + c;
-                                v = v.add(V::load(data.as_ptr().add(from)));
-                            }
-                        }
+                    if let Some((past, step)) = past {
+                        v = v.add(V::load(past.add(p * step)));
                     }
-                    v.leaky_relu(self.slope).store(out.add(at));
+                    v.leaky_relu(slope).store(out.add(p * step));
                 }
             }
         }
