@@ -89,13 +89,26 @@ impl Kernel for Feed<'_> {
 
 #[inline(always)]
 fn feed<V: Vector, E: Epilogue>(dense: &[f32], map: Map, epilogue: &mut E) {
+    if V::IS_BLOCK {
+        feed_vectors::<V, E, 1>(dense, map, epilogue);
+    } else {
+        feed_vectors::<V, E, 2>(dense, map, epilogue);
+    }
+}
+
+/// `Q` vectors at a time.
+#[inline(always)]
+fn feed_vectors<V: Vector, E: Epilogue, const Q: usize>(dense: &[f32], map: Map, epilogue: &mut E) {
     for y in 0..map.h {
-        for c in (0..map.c).step_by(V::LANES) {
+        for c in (0..map.c).step_by(Q * V::LANES) {
             for x in 0..map.w {
                 // SAFETY: the pixel is inside the map, which `dense` was checked to hold.
                 unsafe {
-                    let value = V::load(dense.as_ptr().add(map.at(y, x) + c));
-                    epilogue.take(Run { image: 0, y, x, x_step: 1, pixels: 1 }, c, &[value]);
+                    let mut values = [[V::zero()]; Q];
+                    for (q, value) in values.iter_mut().enumerate() {
+                        *value = [V::load(dense.as_ptr().add(map.at(y, x) + c + q * V::LANES))];
+                    }
+                    epilogue.take(Run { image: 0, y, x, x_step: 1, pixels: 1 }, c, &values);
                 }
             }
         }

@@ -171,14 +171,14 @@ impl Sweep<'_> {
             acc = if block == 0 { part } else { add(acc, part) };
         }
         let run = Run { image, y, x, x_step: 1, pixels: P.min(self.output.w - x) };
+        let mut values = [[V::zero(); P]; Q];
         for q in 0..Q {
-            let mut values = [V::zero(); P];
             for p in 0..P {
-                values[p] = acc[p][q];
+                values[q][p] = acc[p][q];
             }
-            // SAFETY: `pixels` ends at the edge of the map.
-            unsafe { epilogue.take(run, c + q * V::LANES, &values) };
         }
+        // SAFETY: `pixels` ends at the edge of the map.
+        unsafe { epilogue.take(run, c, &values) };
     }
 
     /// The sum of one block for a register tile.

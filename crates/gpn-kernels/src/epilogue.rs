@@ -29,11 +29,16 @@ pub(crate) trait Epilogue {
     /// flow.
     const IS_PRECISE: bool = false;
 
-    /// Takes channels `c .. c + LANES` of the pixels of `run`.
+    /// Takes `Q` vectors of channels from `c` on of the pixels of `run`.
     ///
     /// # Safety
-    /// Every pixel of `run` lies inside the output map and `c + LANES` does not exceed its channels.
-    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]);
+    /// Every pixel of `run` lies inside the output map and `c + Q * LANES` does not exceed its channels.
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    );
 
     /// Called after each hundred pixels or so, so that sums can move on to f64.
     fn settle(&mut self) {}
@@ -119,21 +124,34 @@ impl Epilogue for KeepWithSums<'_> {
     const IS_PRECISE: bool = true;
 
     #[inline(always)]
-    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
         let (at, step) =
             (run.image * self.map.len() + self.map.at(run.y, run.x) + c, run.x_step * self.map.c);
         // SAFETY: the pixels are inside the map, whose vector of channels `c` is, and `out` holds the maps of the group.
         unsafe {
             let out = self.out.as_mut_ptr().add(at);
-            let [mut sum, mut squares] = self.sums.short::<V>(c);
-            for (p, &value) in values.iter().enumerate() {
+            let mut sums = [[V::zero(); 2]; Q];
+            for (q, sums) in sums.iter_mut().enumerate() {
+                *sums = self.sums.short(c + q * V::LANES);
+            }
+            for p in 0..P {
                 if p < run.pixels {
-                    value.stream(out.add(p * step));
-                    sum = sum.add(value);
-                    squares = value.mul_add(value, squares);
+                    for (q, [sum, squares]) in sums.iter_mut().enumerate() {
+                        let value = values[q][p];
+                        value.stream(out.add(p * step + q * V::LANES));
+                        *sum = sum.add(value);
+                        *squares = value.mul_add(value, *squares);
+                    }
                 }
             }
-            self.sums.set_short(c, [sum, squares]);
+            for (q, sums) in sums.into_iter().enumerate() {
+                self.sums.set_short(c + q * V::LANES, sums);
+            }
         }
     }
     #[inline(always)]
@@ -151,12 +169,20 @@ pub(crate) struct Keep<'a> {
 
 impl Epilogue for Keep<'_> {
     #[inline(always)]
-    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
-        for (p, &value) in values.iter().enumerate() {
-            if p < run.pixels {
-                // SAFETY: the pixel is inside the map, and `out` was checked to hold the maps of the group.
-                unsafe { value.store(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        for (q, values) in values.iter().enumerate() {
+            let c = c + q * V::LANES;
+            let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
+            for (p, &value) in values.iter().enumerate() {
+                if p < run.pixels {
+                    // SAFETY: the pixel is inside the map, and `out` was checked to hold the maps of the group.
+                    unsafe { value.store(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
+                }
             }
         }
     }
@@ -244,7 +270,12 @@ impl ThroughRelu<'_> {
 
 impl Epilogue for ThroughRelu<'_> {
     #[inline(always)]
-    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
         let (map, slope) = (self.map, self.slope);
         let step = run.x_step * map.c;
         let at = run.image * map.len() + map.at(run.y, run.x) + c;
@@ -260,30 +291,39 @@ impl Epilogue for ThroughRelu<'_> {
                 past = shortcut.along(run, c);
             }
             let mut past_raw = None;
-            let mut past_products = V::zero();
+            let (mut sums, mut past_sums) = ([[V::zero(); 2]; Q], [V::zero(); Q]);
+            for (q, sums) in sums.iter_mut().enumerate() {
+                *sums = self.sums.short(c + q * V::LANES);
+            }
             if let Some(projected) = &self.projected {
                 past_raw = Some(projected.raw.as_ptr().add(at));
-                past_products = projected.sums.short::<V>(c)[1];
+                for (q, products) in past_sums.iter_mut().enumerate() {
+                    [_, *products] = projected.sums.short(c + q * V::LANES);
+                }
             }
-            let [mut sum, mut products] = self.sums.short::<V>(c);
-            for (p, &value) in values.iter().enumerate() {
+            for p in 0..P {
                 if p < run.pixels {
-                    let mut v = value;
-                    if let Some((past, step)) = past {
-                        v = v.add(V::load(past.add(p * step)));
-                    }
-                    let v = v.through_leaky_relu(V::load(gates.add(p * step)), slope);
-                    v.stream(out.add(p * step));
-                    sum = sum.add(v);
-                    products = v.mul_add(V::load(raw.add(p * step)), products);
-                    if let Some(past_raw) = past_raw {
-                        past_products = v.mul_add(V::load(past_raw.add(p * step)), past_products);
+                    for (q, [sum, products]) in sums.iter_mut().enumerate() {
+                        let mut v = values[q][p];
+                        let vector = q * V::LANES;
+                        if let Some((past, step)) = past {
+                            v = v.add(V::load(past.add(p * step + vector)));
+                        }
+                        let v = v.through_leaky_relu(V::load(gates.add(p * step + vector)), slope);
+                        v.stream(out.add(p * step + vector));
+                        *sum = sum.add(v);
+                        *products = v.mul_add(V::load(raw.add(p * step + vector)), *products);
+                        if let Some(past_raw) = past_raw {
+                            past_sums[q] = v.mul_add(V::load(past_raw.add(p * step + vector)), past_sums[q]);
+                        }
                     }
                 }
             }
-            self.sums.set_short(c, [sum, products]);
-            if let Some(projected) = &mut self.projected {
-                projected.sums.set_short(c, [sum, past_products]);
+            for (q, sums) in sums.into_iter().enumerate() {
+                self.sums.set_short(c + q * V::LANES, sums);
+                if let Some(projected) = &mut self.projected {
+                    projected.sums.set_short(c + q * V::LANES, [sums[0], past_sums[q]]);
+                }
             }
         }
     }
@@ -337,33 +377,41 @@ impl BiasRelu<'_> {
 
 impl Epilogue for BiasRelu<'_> {
     #[inline(always)]
-    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        let (map, slope) = (self.map, self.slope);
-        let step = run.x_step * map.c;
-        let at = run.image * map.padded_len() + map.padded_at(run.y, run.x) + c;
-        // SAFETY: pixels are inside the map and the slices were checked to hold the group.
-        unsafe {
-            let bias = V::load(self.bias.as_ptr().add(c));
-            let out = self.out.as_mut_ptr().add(at);
-            // Where the shortcut begins, and how many values lie between its pixels.
-            let past = match self.shortcut {
-                Shortcut::InPlace => Some((out.cast_const(), step)),
-                Shortcut::Dense(data) => {
-                    Some((data.as_ptr().add(run.image * map.len() + map.at(run.y, run.x) + c), step))
-                }
-                Shortcut::Subsampled(data, from) if c < from.c => {
-                    let at = run.image * from.padded_len() + from.padded_at(2 * run.y, 2 * run.x) + c;
-                    Some((data.as_ptr().add(at), 2 * run.x_step * from.c))
-                }
-                Shortcut::None | Shortcut::Subsampled(..) => None,
-            };
-            for (p, &value) in values.iter().enumerate() {
-                if p < run.pixels {
-                    let mut v = value.add(bias);
-                    if let Some((past, step)) = past {
-                        v = v.add(V::load(past.add(p * step)));
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        for (q, values) in values.iter().enumerate() {
+            let c = c + q * V::LANES;
+            let (map, slope) = (self.map, self.slope);
+            let step = run.x_step * map.c;
+            let at = run.image * map.padded_len() + map.padded_at(run.y, run.x) + c;
+            // SAFETY: pixels are inside the map and the slices were checked to hold the group.
+            unsafe {
+                let bias = V::load(self.bias.as_ptr().add(c));
+                let out = self.out.as_mut_ptr().add(at);
+                // Where the shortcut begins, and how many values lie between its pixels.
+                let past = match self.shortcut {
+                    Shortcut::InPlace => Some((out.cast_const(), step)),
+                    Shortcut::Dense(data) => {
+                        Some((data.as_ptr().add(run.image * map.len() + map.at(run.y, run.x) + c), step))
                     }
-                    v.leaky_relu(slope).store(out.add(p * step));
+                    Shortcut::Subsampled(data, from) if c < from.c => {
+                        let at = run.image * from.padded_len() + from.padded_at(2 * run.y, 2 * run.x) + c;
+                        Some((data.as_ptr().add(at), 2 * run.x_step * from.c))
+                    }
+                    Shortcut::None | Shortcut::Subsampled(..) => None,
+                };
+                for (p, &value) in values.iter().enumerate() {
+                    if p < run.pixels {
+                        let mut v = value.add(bias);
+                        if let Some((past, step)) = past {
+                            v = v.add(V::load(past.add(p * step)));
+                        }
+                        v.leaky_relu(slope).store(out.add(p * step));
+                    }
                 }
             }
         }
@@ -393,27 +441,35 @@ impl ToImages<'_> {
 
 impl Epilogue for ToImages<'_> {
     #[inline(always)]
-    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        let plane = self.map.h * self.map.w;
-        let mut past = None;
-        if let Some(shortcut) = &self.shortcut {
-            // SAFETY: the run is inside the map.
-            past = unsafe { shortcut.along(run, c) };
-        }
-        for (p, &value) in values.iter().enumerate() {
-            if p < run.pixels {
-                let mut lanes = [0.0; 16];
-                let mut value = value;
-                // SAFETY: the pixel is inside the map; no vector has more than 16 lanes.
-                unsafe {
-                    if let Some((past, step)) = past {
-                        value = value.add(V::load(past.add(p * step)));
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        for (q, values) in values.iter().enumerate() {
+            let c = c + q * V::LANES;
+            let plane = self.map.h * self.map.w;
+            let mut past = None;
+            if let Some(shortcut) = &self.shortcut {
+                // SAFETY: the run is inside the map.
+                past = unsafe { shortcut.along(run, c) };
+            }
+            for (p, &value) in values.iter().enumerate() {
+                if p < run.pixels {
+                    let mut lanes = [0.0; 16];
+                    let mut value = value;
+                    // SAFETY: the pixel is inside the map; no vector has more than 16 lanes.
+                    unsafe {
+                        if let Some((past, step)) = past {
+                            value = value.add(V::load(past.add(p * step)));
+                        }
+                        value.store(lanes.as_mut_ptr());
                     }
-                    value.store(lanes.as_mut_ptr());
-                }
-                for (channel, &lane) in (c..self.channels).zip(&lanes[..V::LANES]) {
-                    let pixel = run.y * self.map.w + run.x + p * run.x_step;
-                    self.out[(run.image * self.channels + channel) * plane + pixel] = lane;
+                    for (channel, &lane) in (c..self.channels).zip(&lanes[..V::LANES]) {
+                        let pixel = run.y * self.map.w + run.x + p * run.x_step;
+                        self.out[(run.image * self.channels + channel) * plane + pixel] = lane;
+                    }
                 }
             }
         }

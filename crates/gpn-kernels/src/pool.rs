@@ -250,7 +250,7 @@ impl ThroughPool<'_> {
                         v = v.add(V::load(past.add(p * step)));
                     }
                     let v = v.through_leaky_relu(gate, pooling.slope);
-                    v.stream(self.out.as_mut_ptr().add(at));
+                    v.stream_line(self.out.as_mut_ptr().add(at));
                     let pixels = window::<N>(pooling.map, run.y, x);
                     let mut best = pooling.value::<V, S>(first + pixels[0], &affine);
                     let mut chosen = V::load(raw.add(pixels[0]));
@@ -280,14 +280,22 @@ impl ThroughPool<'_> {
 
 impl Epilogue for ThroughPool<'_> {
     #[inline(always)]
-    unsafe fn take<V: Vector, const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        // SAFETY: passed on.
-        unsafe {
-            match (self.pooling.window, self.pooling.shortcut.is_some()) {
-                (Window::Two, false) => self.take_windows::<V, P, 4, false>(run, c, values),
-                (Window::Two, true) => self.take_windows::<V, P, 4, true>(run, c, values),
-                (Window::Three, false) => self.take_windows::<V, P, 9, false>(run, c, values),
-                (Window::Three, true) => self.take_windows::<V, P, 9, true>(run, c, values),
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        for (q, values) in values.iter().enumerate() {
+            let c = c + q * V::LANES;
+            // SAFETY: passed on.
+            unsafe {
+                match (self.pooling.window, self.pooling.shortcut.is_some()) {
+                    (Window::Two, false) => self.take_windows::<V, P, 4, false>(run, c, values),
+                    (Window::Two, true) => self.take_windows::<V, P, 4, true>(run, c, values),
+                    (Window::Three, false) => self.take_windows::<V, P, 9, false>(run, c, values),
+                    (Window::Three, true) => self.take_windows::<V, P, 9, true>(run, c, values),
+                }
             }
         }
     }

@@ -89,14 +89,19 @@ impl Sweep<'_> {
                 }
             }
         }
-        for (q, kinds) in vectors.iter().enumerate().take(vectors_per_tile::<V>()) {
-            for (kind, values) in kinds.iter().enumerate() {
-                let (y, x) = (2 * y + kind / 2, 2 * x + kind % 2);
-                if y < self.out.h && x < self.out.w {
-                    let pixels = TILE.min((self.out.w - x).div_ceil(2));
-                    let run = Run { image, y, x, x_step: 2, pixels };
-                    // SAFETY: the pixels are inside the map.
-                    unsafe { epilogue.take(run, c + q * V::LANES, values) };
+        for kind in 0..4 {
+            let (y, x) = (2 * y + kind / 2, 2 * x + kind % 2);
+            if y < self.out.h && x < self.out.w {
+                let pixels = TILE.min((self.out.w - x).div_ceil(2));
+                let run = Run { image, y, x, x_step: 2, pixels };
+                let [first, second] = [vectors[0][kind], vectors[1][kind]];
+                // SAFETY: the pixels are inside the map.
+                unsafe {
+                    if V::IS_BLOCK {
+                        epilogue.take(run, c, &[first]);
+                    } else {
+                        epilogue.take(run, c, &[first, second]);
+                    }
                 }
             }
         }
