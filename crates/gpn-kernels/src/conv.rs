@@ -4,7 +4,7 @@ use crate::direct::{self, Direct};
 use crate::epilogue::{BiasRelu, Epilogue, Keep, KeepWithSums, Run, ThroughRelu, ToImages};
 use crate::geometry::{CHANNEL_BLOCK, ConvShape, Map, padded_channels};
 use crate::pool::ThroughPool;
-use crate::simd::{Kernel, Vector};
+use crate::simd::{Kernel, Simd, Vector};
 use crate::strided;
 use crate::weight_gradient::GradientOperands;
 use crate::weights;
@@ -88,18 +88,72 @@ impl Kernel for Feed<'_> {
 }
 
 #[inline(always)]
-fn feed<V: Vector, E: Epilogue<V>>(dense: &[f32], map: Map, epilogue: &mut E) {
+fn feed<V: Vector, E: Epilogue>(dense: &[f32], map: Map, epilogue: &mut E) {
+    if V::IS_BLOCK {
+        feed_vectors::<V, E, 1>(dense, map, epilogue);
+    } else {
+        feed_vectors::<V, E, 2>(dense, map, epilogue);
+    }
+}
+
+/// `Q` vectors at a time.
+#[inline(always)]
+fn feed_vectors<V: Vector, E: Epilogue, const Q: usize>(dense: &[f32], map: Map, epilogue: &mut E) {
     for y in 0..map.h {
-        for c in (0..map.c).step_by(V::LANES) {
+        for c in (0..map.c).step_by(Q * V::LANES) {
             for x in 0..map.w {
                 // SAFETY: the pixel is inside the map, which `dense` was checked to hold.
                 unsafe {
-                    let value = V::load(dense.as_ptr().add(map.at(y, x) + c));
-                    epilogue.take(Run { image: 0, y, x, x_step: 1, pixels: 1 }, c, &[value]);
+                    let mut values = [[V::zero()]; Q];
+                    for (q, value) in values.iter_mut().enumerate() {
+                        *value = [V::load(dense.as_ptr().add(map.at(y, x) + c + q * V::LANES))];
+                    }
+                    epilogue.take(Run { image: 0, y, x, x_step: 1, pixels: 1 }, c, &values);
                 }
             }
         }
         epilogue.settle();
+    }
+}
+
+impl Convolve<'_> {
+    /// Convolves with an instruction set. Each method with each epilogue is a kernel of its own: in one large function the
+    /// compiler runs out of registers.
+    pub(crate) fn run(self, simd: Simd) {
+        let Convolve { shape, direction, maps, images, exact, weights, work, output } = self;
+        let is_forward = direction == Direction::Forward;
+        assert_eq!(output.map(), if is_forward { shape.output } else { shape.input_gradient() });
+        let operands = Operands { shape, maps, images, exact, weights, work };
+        match output {
+            Output::Keep(e) => {
+                assert!(e.out.len() >= images * e.map.len());
+                if is_forward {
+                    operands.forward(simd, e);
+                } else {
+                    operands.backward_unit(simd, e);
+                }
+            }
+            Output::KeepWithSums(e) => {
+                e.check(images);
+                operands.forward(simd, e);
+            }
+            Output::BiasRelu(e) => {
+                e.check(images);
+                operands.forward(simd, e);
+            }
+            Output::ThroughRelu(e) => {
+                e.check(images);
+                operands.backward(simd, e);
+            }
+            Output::ThroughPool(e) => {
+                e.check(images);
+                operands.backward(simd, e);
+            }
+            Output::ToImages(e) => {
+                e.check(images);
+                operands.backward(simd, e);
+            }
+        }
     }
 }
 
@@ -113,81 +167,33 @@ struct Operands<'a> {
     work: Workspace<'a>,
 }
 
-impl Kernel for Convolve<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run<V: Vector>(self) {
-        let Convolve { shape, direction, maps, images, exact, weights, work, output } = self;
-        let is_forward = direction == Direction::Forward;
-        assert_eq!(output.map(), if is_forward { shape.output } else { shape.input_gradient() });
-        let operands = Operands { shape, maps, images, exact, weights, work };
-        match output {
-            Output::Keep(mut e) => {
-                assert!(e.out.len() >= images * e.map.len());
-                if is_forward {
-                    operands.forward::<V, _>(&mut e);
-                } else {
-                    operands.backward_unit::<V, _>(&mut e);
-                }
-            }
-            Output::KeepWithSums(mut e) => {
-                e.check(images);
-                operands.forward::<V, _>(&mut e);
-            }
-            Output::BiasRelu(mut e) => {
-                e.check(images);
-                operands.forward::<V, _>(&mut e);
-            }
-            Output::ThroughRelu(mut e) => {
-                e.check(images);
-                operands.backward::<V, _>(&mut e);
-            }
-            Output::ThroughPool(mut e) => {
-                e.check(images);
-                operands.backward::<V, _>(&mut e);
-            }
-            Output::ToImages(mut e) => {
-                e.check(images);
-                operands.backward::<V, _>(&mut e);
-            }
-        }
-        V::finish_streams();
-    }
-}
-
 impl<'a> Operands<'a> {
-    #[inline(always)]
-    fn forward<V: Vector, E: Epilogue<V> + Epilogue<V::Fused>>(mut self, epilogue: &mut E) {
-        let (input, output) = (self.shape.input, self.shape.output);
+    fn forward(self, simd: Simd, epilogue: impl Epilogue) {
+        let (from, to) = (self.shape.input, self.shape.output);
         if self.shape.uses_winograd() && !self.exact {
-            let (maps, images, weights) = (self.maps, self.images, self.weights);
-            winograd::convolve::<V, E>(input, output, maps, images, weights, &mut self.work, epilogue);
-        } else if V::ROUNDS_ONCE || !self.exact {
-            self.direct(input, output).run::<V, E>(epilogue);
+            simd.run(ByWinograd { from, to, operands: self, epilogue });
         } else {
-            self.direct(input, output).run::<V::Fused, E>(epilogue);
+            simd.run(Directly { direct: self.direct(from, to), exact: self.exact, epilogue });
         }
     }
 
     /// The gradient of the input.
-    #[inline(always)]
-    fn backward<V: Vector, E: Epilogue<V>>(mut self, epilogue: &mut E) {
-        let (shape, maps, images, weights) = (self.shape, self.maps, self.images, self.weights);
-        let (from, to) = (shape.output, shape.input_gradient());
-        if shape.uses_winograd() {
-            winograd::convolve::<V, E>(from, to, maps, images, weights, &mut self.work, epilogue);
-        } else if shape.stride == 2 {
-            strided::convolve_backward::<V, E>(shape, maps, images, weights, self.work.ahead, epilogue);
+    fn backward(self, simd: Simd, epilogue: impl Epilogue) {
+        let (from, to) = (self.shape.output, self.shape.input_gradient());
+        if self.shape.uses_winograd() {
+            simd.run(ByWinograd { from, to, operands: self, epilogue });
+        } else if self.shape.stride == 2 {
+            simd.run(BackOverStride { operands: self, epilogue });
         } else {
-            self.direct(from, to).run::<V, E>(epilogue);
+            simd.run(Directly { direct: self.direct(from, to), exact: false, epilogue });
         }
     }
 
     /// The gradient of what a 1x1 kernel reads.
-    #[inline(always)]
-    fn backward_unit<V: Vector, E: Epilogue<V>>(self, epilogue: &mut E) {
+    fn backward_unit(self, simd: Simd, epilogue: impl Epilogue) {
         assert_eq!(self.shape.kernel, 1);
-        self.direct(self.shape.output, self.shape.input_gradient()).run::<V, E>(epilogue);
+        let direct = self.direct(self.shape.output, self.shape.input_gradient());
+        simd.run(Directly { direct, exact: false, epilogue });
     }
 
     fn direct(&self, input: Map, output: Map) -> Direct<'a> {
@@ -204,6 +210,60 @@ impl<'a> Operands<'a> {
             weights: self.weights,
             ahead: self.work.ahead,
         }
+    }
+}
+
+/// See [`winograd::convolve`].
+struct ByWinograd<'a, E> {
+    from: Map,
+    to: Map,
+    operands: Operands<'a>,
+    epilogue: E,
+}
+
+impl<E: Epilogue> Kernel for ByWinograd<'_, E> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector>(mut self) {
+        let Operands { maps, images, weights, mut work, .. } = self.operands;
+        winograd::convolve::<V, E>(self.from, self.to, maps, images, weights, &mut work, &mut self.epilogue);
+        V::finish_streams();
+    }
+}
+
+/// See [`Direct`].
+struct Directly<'a, E> {
+    direct: Direct<'a>,
+    exact: bool,
+    epilogue: E,
+}
+
+impl<E: Epilogue> Kernel for Directly<'_, E> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector>(mut self) {
+        if V::ROUNDS_ONCE || !self.exact {
+            self.direct.run::<V, E>(&mut self.epilogue);
+        } else {
+            self.direct.run::<V::Fused, E>(&mut self.epilogue);
+        }
+        V::finish_streams();
+    }
+}
+
+/// See [`strided::convolve_backward`].
+struct BackOverStride<'a, E> {
+    operands: Operands<'a>,
+    epilogue: E,
+}
+
+impl<E: Epilogue> Kernel for BackOverStride<'_, E> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector>(mut self) {
+        let Operands { shape, maps, images, weights, work, .. } = self.operands;
+        strided::convolve_backward::<V, E>(shape, maps, images, weights, work.ahead, &mut self.epilogue);
+        V::finish_streams();
     }
 }
 
@@ -322,21 +382,41 @@ pub(crate) struct WeightGradient<'a> {
     pub(crate) work: Workspace<'a>,
 }
 
-impl Kernel for WeightGradient<'_> {
+impl WeightGradient<'_> {
+    /// Sums with an instruction set.
+    pub(crate) fn run(self, simd: Simd) {
+        if self.shape.uses_winograd() {
+            simd.run(WinogradWeightGradient(self));
+        } else {
+            simd.run(DirectWeightGradient(self));
+        }
+    }
+}
+
+/// See [`winograd::weight_gradient`].
+struct WinogradWeightGradient<'a>(WeightGradient<'a>);
+
+impl Kernel for WinogradWeightGradient<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<V: Vector>(mut self) {
-        let WeightGradient { shape, inputs, gradients, images, is_first, .. } = self;
-        if shape.uses_winograd() {
-            let work = &mut self.work;
-            winograd::weight_gradient::<V>(shape, inputs, gradients, images, self.gradient, is_first, work);
-        } else {
-            if is_first {
-                self.gradient[..shape.weight_len()].fill(0.0);
-            }
-            let ahead = self.work.ahead;
-            GradientOperands { shape, inputs, gradients, images, ahead }.add_to::<V>(self.gradient);
+    fn run<V: Vector>(self) {
+        let WeightGradient { shape, inputs, gradients, images, gradient, is_first, mut work } = self.0;
+        winograd::weight_gradient::<V>(shape, inputs, gradients, images, gradient, is_first, &mut work);
+    }
+}
+
+/// See [`GradientOperands`].
+struct DirectWeightGradient<'a>(WeightGradient<'a>);
+
+impl Kernel for DirectWeightGradient<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let WeightGradient { shape, inputs, gradients, images, gradient, is_first, work } = self.0;
+        if is_first {
+            gradient[..shape.weight_len()].fill(0.0);
         }
+        GradientOperands { shape, inputs, gradients, images, ahead: work.ahead }.add_to::<V>(gradient);
     }
 }
 

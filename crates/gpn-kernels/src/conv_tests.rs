@@ -89,7 +89,7 @@ fn check(simd: Simd, shape: &ConvShape, images: usize) {
     let direction = Direction::Forward;
     for exact in [false, true] {
         let mut dense = vec![9.0; images * output.len()];
-        simd.run(Convolve {
+        Convolve {
             shape,
             direction,
             maps: &inputs,
@@ -98,7 +98,8 @@ fn check(simd: Simd, shape: &ConvShape, images: usize) {
             weights: &pack(simd, shape, direction, exact, &w),
             work: Workspace { first: &mut first, second: &mut second, ahead: Ahead::default() },
             output: Output::Keep(Keep { out: &mut dense, map: output }),
-        });
+        }
+        .run(simd);
         assert_close(&format!("forward (exact: {exact}) {what}"), &planes(output, co, &dense), &y);
     }
 
@@ -114,7 +115,7 @@ fn check(simd: Simd, shape: &ConvShape, images: usize) {
         } else {
             Output::ToImages(ToImages { out: &mut got, map: input, channels: ci, shortcut: None })
         };
-        simd.run(Convolve {
+        Convolve {
             shape,
             direction,
             maps: &gradients,
@@ -123,7 +124,8 @@ fn check(simd: Simd, shape: &ConvShape, images: usize) {
             weights: &pack(simd, shape, direction, false, &w),
             work: Workspace { first: &mut first, second: &mut second, ahead: Ahead::default() },
             output,
-        });
+        }
+        .run(simd);
         if shape.kernel == 1 {
             // Pixels between those under the kernel have no gradient.
             got.fill(0.0);
@@ -136,7 +138,7 @@ fn check(simd: Simd, shape: &ConvShape, images: usize) {
     assert_close(&format!("gradient of the input {what}"), &got, &gx);
 
     let mut sums = vec![9.0; PackWeights::len(shape)];
-    simd.run(WeightGradient {
+    WeightGradient {
         shape,
         inputs: &inputs,
         gradients: &gradients,
@@ -144,7 +146,8 @@ fn check(simd: Simd, shape: &ConvShape, images: usize) {
         gradient: &mut sums,
         is_first: true,
         work: Workspace { first: &mut first, second: &mut second, ahead: Ahead::default() },
-    });
+    }
+    .run(simd);
     let mut finished = vec![0.0; shape.weight_len()];
     simd.run(FinishWeightGradient { shape, gradient: &sums, out: &mut finished });
     let mut got = vec![9.0; w.len()];

@@ -51,7 +51,7 @@ impl Order {
 impl Direct<'_> {
     /// Computes every output.
     #[inline(always)]
-    pub(crate) fn run<V: Vector, E: Epilogue<V>>(self, epilogue: &mut E) {
+    pub(crate) fn run<V: Vector, E: Epilogue>(self, epilogue: &mut E) {
         let Direct { input, output, kernel, stride, maps, images, weights, .. } = self;
         assert!(maps.len() >= images * input.padded_len());
         assert!(weights.len() >= kernel * kernel * input.c * output.c && input.border >= kernel / 2);
@@ -72,7 +72,7 @@ impl Direct<'_> {
             pace: self.ahead.over(images * output.h),
         };
         // SAFETY: windows of output pixels lie inside the padded maps, and the lengths were checked.
-        unsafe { sweep.run(epilogue) };
+        unsafe { sweep.run::<V, E>(epilogue) };
     }
 }
 
@@ -101,7 +101,7 @@ impl Sweep<'_> {
     /// # Safety
     /// The slices hold every value the sweep's sizes name.
     #[inline(always)]
-    unsafe fn run<V: Vector, E: Epilogue<V>>(&self, epilogue: &mut E) {
+    unsafe fn run<V: Vector, E: Epilogue>(&self, epilogue: &mut E) {
         // SAFETY: passed on.
         unsafe {
             let height = best_height(V::TILE_PIXELS, self.output.w);
@@ -132,7 +132,7 @@ impl Sweep<'_> {
     }
 
     #[inline(always)]
-    unsafe fn run_tiles<V: Vector, E: Epilogue<V>, const P: usize, const Q: usize, const ROW: usize>(
+    unsafe fn run_tiles<V: Vector, E: Epilogue, const P: usize, const Q: usize, const ROW: usize>(
         &self,
         epilogue: &mut E,
     ) {
@@ -159,7 +159,7 @@ impl Sweep<'_> {
 
     /// The tile of channel `c` at pixel (y, x).
     #[inline(always)]
-    unsafe fn run_tile<V: Vector, E: Epilogue<V>, const P: usize, const Q: usize, const ROW: usize>(
+    unsafe fn run_tile<V: Vector, E: Epilogue, const P: usize, const Q: usize, const ROW: usize>(
         &self,
         (image, y, x, c): (usize, usize, usize, usize),
         epilogue: &mut E,
@@ -171,14 +171,14 @@ impl Sweep<'_> {
             acc = if block == 0 { part } else { add(acc, part) };
         }
         let run = Run { image, y, x, x_step: 1, pixels: P.min(self.output.w - x) };
+        let mut values = [[V::zero(); P]; Q];
         for q in 0..Q {
-            let mut values = [V::zero(); P];
             for p in 0..P {
-                values[p] = acc[p][q];
+                values[q][p] = acc[p][q];
             }
-            // SAFETY: `pixels` ends at the edge of the map.
-            unsafe { epilogue.take(run, c + q * V::LANES, &values) };
         }
+        // SAFETY: `pixels` ends at the edge of the map.
+        unsafe { epilogue.take(run, c, &values) };
     }
 
     /// The sum of one block for a register tile.

@@ -24,16 +24,21 @@ pub(crate) fn is_streamable(maps: &[f32]) -> bool {
 }
 
 /// Receives the outputs of a convolution, a run of pixels and one vector of channels at a time.
-pub(crate) trait Epilogue<V: Vector> {
+pub(crate) trait Epilogue {
     /// Whether sums are taken in short runs, which round less: for outputs whose sign decides where gradients
     /// flow.
     const IS_PRECISE: bool = false;
 
-    /// Takes channels `c .. c + LANES` of the pixels of `run`.
+    /// Takes `Q` vectors of channels from `c` on of the pixels of `run`.
     ///
     /// # Safety
-    /// Every pixel of `run` lies inside the output map and `c + LANES` does not exceed its channels.
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]);
+    /// Every pixel of `run` lies inside the output map and `c + Q * LANES` does not exceed its channels.
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    );
 
     /// Called after each hundred pixels or so, so that sums can move on to f64.
     fn settle(&mut self) {}
@@ -115,24 +120,39 @@ impl KeepWithSums<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for KeepWithSums<'_> {
+impl Epilogue for KeepWithSums<'_> {
     const IS_PRECISE: bool = true;
 
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
-        // SAFETY: `c` is a vector of the map's channels.
-        let [mut sum, mut squares] = unsafe { self.sums.short::<V>(c) };
-        for (p, &value) in values.iter().enumerate() {
-            if p < run.pixels {
-                // SAFETY: the pixel is inside the map, and `out` holds the maps of the group.
-                unsafe { value.stream(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
-                sum = sum.add(value);
-                squares = value.mul_add(value, squares);
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        let (at, step) =
+            (run.image * self.map.len() + self.map.at(run.y, run.x) + c, run.x_step * self.map.c);
+        // SAFETY: the pixels are inside the map, whose vector of channels `c` is, and `out` holds the maps of the group.
+        unsafe {
+            let out = self.out.as_mut_ptr().add(at);
+            let mut sums = [[V::zero(); 2]; Q];
+            for (q, sums) in sums.iter_mut().enumerate() {
+                *sums = self.sums.short(c + q * V::LANES);
+            }
+            for p in 0..P {
+                if p < run.pixels {
+                    for (q, [sum, squares]) in sums.iter_mut().enumerate() {
+                        let value = values[q][p];
+                        value.stream(out.add(p * step + q * V::LANES));
+                        *sum = sum.add(value);
+                        *squares = value.mul_add(value, *squares);
+                    }
+                }
+            }
+            for (q, sums) in sums.into_iter().enumerate() {
+                self.sums.set_short(c + q * V::LANES, sums);
             }
         }
-        // SAFETY: as above.
-        unsafe { self.sums.set_short(c, [sum, squares]) };
     }
     #[inline(always)]
     fn settle(&mut self) {
@@ -147,14 +167,22 @@ pub(crate) struct Keep<'a> {
     pub(crate) map: Map,
 }
 
-impl<V: Vector> Epilogue<V> for Keep<'_> {
+impl Epilogue for Keep<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
-        for (p, &value) in values.iter().enumerate() {
-            if p < run.pixels {
-                // SAFETY: the pixel is inside the map, and `out` was checked to hold the maps of the group.
-                unsafe { value.store(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        for (q, values) in values.iter().enumerate() {
+            let c = c + q * V::LANES;
+            let at = run.image * self.map.len() + self.map.at(run.y, run.x) + c;
+            for (p, &value) in values.iter().enumerate() {
+                if p < run.pixels {
+                    // SAFETY: the pixel is inside the map, and `out` was checked to hold the maps of the group.
+                    unsafe { value.store(self.out.as_mut_ptr().add(at + p * run.x_step * self.map.c)) };
+                }
             }
         }
     }
@@ -180,20 +208,23 @@ impl ShortcutGradient<'_> {
         assert!(map.h >= input.h.div_ceil(self.stride) && map.w >= input.w.div_ceil(self.stride));
     }
 
-    #[inline(always)]
+    /// Where the gradients of a run's pixels begin, and how many values lie between them. None where the shortcut does
+    /// not reach the run: every `stride`-th pixel has a gradient, and a run steps over the others.
+    ///
     /// # Safety
-    /// The pixel (y, x) is inside the input, and `c + LANES` does not exceed its channels.
-    pub(crate) unsafe fn add_to<V: Vector>(&self, v: V, image: usize, y: usize, x: usize, c: usize) -> V {
+    /// The first pixel of the run is inside the input, and `c` is one of its channels.
+    #[inline(always)]
+    pub(crate) unsafe fn along(&self, run: Run, c: usize) -> Option<(*const f32, usize)> {
         // The stride is 1 or 2: bits are tested and shifted, since a division takes longer than all the rest.
         let bit = self.stride - 1;
-        if (y | x) & bit == 0 {
-            let at = image * self.map.len() + self.map.at(y >> bit, x >> bit) + c;
-            // SAFETY: the output map of a block has every pixel its input has, divided by the stride, and
-            // at least its channels; the caller passes a pixel of the input.
-            v.add(unsafe { V::load(self.data.as_ptr().add(at)) })
-        } else {
-            v
+        assert!(run.x_step & bit == 0);
+        if (run.y | run.x) & bit != 0 {
+            return None;
         }
+        let at = run.image * self.map.len() + self.map.at(run.y >> bit, run.x >> bit) + c;
+        // SAFETY: the output map of a block has every pixel its input has, divided by the stride, and at least its
+        // channels; the caller passes a pixel of the input.
+        Some((unsafe { self.data.as_ptr().add(at) }, (run.x_step >> bit) * self.map.c))
     }
 }
 
@@ -237,43 +268,62 @@ impl ThroughRelu<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for ThroughRelu<'_> {
+impl Epilogue for ThroughRelu<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        // SAFETY: `c` is a vector of the map's channels.
-        let [mut sum, mut products] = unsafe { self.sums.short::<V>(c) };
-        let mut past_products = match &self.projected {
-            // SAFETY: as above.
-            Some(projected) => unsafe { projected.sums.short::<V>(c)[1] },
-            None => V::zero(),
-        };
-        for (p, &value) in values.iter().enumerate() {
-            if p < run.pixels {
-                let x = run.x + p * run.x_step;
-                let at = run.image * self.map.len() + self.map.at(run.y, x) + c;
-                let gate = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
-                // SAFETY: the pixel is inside the map; the slices were checked to hold the group.
-                unsafe {
-                    let mut v = value;
-                    if let Some(shortcut) = &self.shortcut {
-                        v = shortcut.add_to(v, run.image, run.y, x, c);
-                    }
-                    let gate = V::load(self.activated.as_ptr().add(gate));
-                    let v = v.through_leaky_relu(gate, self.slope);
-                    v.stream(self.out.as_mut_ptr().add(at));
-                    sum = sum.add(v);
-                    products = v.mul_add(V::load(self.raw.as_ptr().add(at)), products);
-                    if let Some(projected) = &self.projected {
-                        past_products = v.mul_add(V::load(projected.raw.as_ptr().add(at)), past_products);
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        let (map, slope) = (self.map, self.slope);
+        let step = run.x_step * map.c;
+        let at = run.image * map.len() + map.at(run.y, run.x) + c;
+        let gate = run.image * map.padded_len() + map.padded_at(run.y, run.x) + c;
+        // SAFETY: the pixels are inside the map, whose vector of channels `c` is; the slices were checked to hold the
+        // group.
+        unsafe {
+            // Addresses are found once for the run: for each pixel, that would take longer than all the rest.
+            let (gates, raw) = (self.activated.as_ptr().add(gate), self.raw.as_ptr().add(at));
+            let out = self.out.as_mut_ptr().add(at);
+            let mut past = None;
+            if let Some(shortcut) = &self.shortcut {
+                past = shortcut.along(run, c);
+            }
+            let mut past_raw = None;
+            let (mut sums, mut past_sums) = ([[V::zero(); 2]; Q], [V::zero(); Q]);
+            for (q, sums) in sums.iter_mut().enumerate() {
+                *sums = self.sums.short(c + q * V::LANES);
+            }
+            if let Some(projected) = &self.projected {
+                past_raw = Some(projected.raw.as_ptr().add(at));
+                for (q, products) in past_sums.iter_mut().enumerate() {
+                    [_, *products] = projected.sums.short(c + q * V::LANES);
+                }
+            }
+            for p in 0..P {
+                if p < run.pixels {
+                    for (q, [sum, products]) in sums.iter_mut().enumerate() {
+                        let mut v = values[q][p];
+                        let vector = q * V::LANES;
+                        if let Some((past, step)) = past {
+                            v = v.add(V::load(past.add(p * step + vector)));
+                        }
+                        let v = v.through_leaky_relu(V::load(gates.add(p * step + vector)), slope);
+                        v.stream(out.add(p * step + vector));
+                        *sum = sum.add(v);
+                        *products = v.mul_add(V::load(raw.add(p * step + vector)), *products);
+                        if let Some(past_raw) = past_raw {
+                            past_sums[q] = v.mul_add(V::load(past_raw.add(p * step + vector)), past_sums[q]);
+                        }
                     }
                 }
             }
-        }
-        // SAFETY: as above.
-        unsafe {
-            self.sums.set_short(c, [sum, products]);
-            if let Some(projected) = &mut self.projected {
-                projected.sums.set_short(c, [sum, past_products]);
+            for (q, sums) in sums.into_iter().enumerate() {
+                self.sums.set_short(c + q * V::LANES, sums);
+                if let Some(projected) = &mut self.projected {
+                    projected.sums.set_short(c + q * V::LANES, [sums[0], past_sums[q]]);
+                }
             }
         }
     }
@@ -325,33 +375,43 @@ impl BiasRelu<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for BiasRelu<'_> {
+impl Epilogue for BiasRelu<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        // SAFETY: pixels are inside the map and the slices were checked to hold the group.
-        unsafe {
-            let bias = V::load(self.bias.as_ptr().add(c));
-            let out = self.out.as_mut_ptr();
-            for (p, &value) in values.iter().enumerate() {
-                if p < run.pixels {
-                    let x = run.x + p * run.x_step;
-                    let at = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
-                    let mut v = value.add(bias);
-                    match self.shortcut {
-                        Shortcut::None => {}
-                        Shortcut::InPlace => v = v.add(V::load(out.add(at))),
-                        Shortcut::Dense(data) => {
-                            let from = run.image * self.map.len() + self.map.at(run.y, x) + c;
-                            v = v.add(V::load(data.as_ptr().add(from)));
-                        }
-                        Shortcut::Subsampled(data, map) => {
-                            if c < map.c {
-                                let from = run.image * map.padded_len() + map.padded_at(2 * run.y, 2 * x) + c;
-                                v = v.add(V::load(data.as_ptr().add(from)));
-                            }
-                        }
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        for (q, values) in values.iter().enumerate() {
+            let c = c + q * V::LANES;
+            let (map, slope) = (self.map, self.slope);
+            let step = run.x_step * map.c;
+            let at = run.image * map.padded_len() + map.padded_at(run.y, run.x) + c;
+            // SAFETY: pixels are inside the map and the slices were checked to hold the group.
+            unsafe {
+                let bias = V::load(self.bias.as_ptr().add(c));
+                let out = self.out.as_mut_ptr().add(at);
+                // Where the shortcut begins, and how many values lie between its pixels.
+                let past = match self.shortcut {
+                    Shortcut::InPlace => Some((out.cast_const(), step)),
+                    Shortcut::Dense(data) => {
+                        Some((data.as_ptr().add(run.image * map.len() + map.at(run.y, run.x) + c), step))
                     }
-                    v.leaky_relu(self.slope).store(out.add(at));
+                    Shortcut::Subsampled(data, from) if c < from.c => {
+                        let at = run.image * from.padded_len() + from.padded_at(2 * run.y, 2 * run.x) + c;
+                        Some((data.as_ptr().add(at), 2 * run.x_step * from.c))
+                    }
+                    Shortcut::None | Shortcut::Subsampled(..) => None,
+                };
+                for (p, &value) in values.iter().enumerate() {
+                    if p < run.pixels {
+                        let mut v = value.add(bias);
+                        if let Some((past, step)) = past {
+                            v = v.add(V::load(past.add(p * step)));
+                        }
+                        v.leaky_relu(slope).store(out.add(p * step));
+                    }
                 }
             }
         }
@@ -379,24 +439,37 @@ impl ToImages<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for ToImages<'_> {
+impl Epilogue for ToImages<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        let plane = self.map.h * self.map.w;
-        for (p, &value) in values.iter().enumerate() {
-            if p < run.pixels {
-                let mut lanes = [0.0; 16];
-                let mut value = value;
-                // SAFETY: the pixel is inside the map; no vector has more than 16 lanes.
-                unsafe {
-                    if let Some(shortcut) = &self.shortcut {
-                        value = shortcut.add_to(value, run.image, run.y, run.x + p * run.x_step, c);
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        for (q, values) in values.iter().enumerate() {
+            let c = c + q * V::LANES;
+            let plane = self.map.h * self.map.w;
+            let mut past = None;
+            if let Some(shortcut) = &self.shortcut {
+                // SAFETY: the run is inside the map.
+                past = unsafe { shortcut.along(run, c) };
+            }
+            for (p, &value) in values.iter().enumerate() {
+                if p < run.pixels {
+                    let mut lanes = [0.0; 16];
+                    let mut value = value;
+                    // SAFETY: the pixel is inside the map; no vector has more than 16 lanes.
+                    unsafe {
+                        if let Some((past, step)) = past {
+                            value = value.add(V::load(past.add(p * step)));
+                        }
+                        value.store(lanes.as_mut_ptr());
                     }
-                    value.store(lanes.as_mut_ptr());
-                }
-                for (channel, &lane) in (c..self.channels).zip(&lanes[..V::LANES]) {
-                    let pixel = run.y * self.map.w + run.x + p * run.x_step;
-                    self.out[(run.image * self.channels + channel) * plane + pixel] = lane;
+                    for (channel, &lane) in (c..self.channels).zip(&lanes[..V::LANES]) {
+                        let pixel = run.y * self.map.w + run.x + p * run.x_step;
+                        self.out[(run.image * self.channels + channel) * plane + pixel] = lane;
+                    }
                 }
             }
         }

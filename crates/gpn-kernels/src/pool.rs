@@ -235,6 +235,10 @@ impl ThroughPool<'_> {
             let raw = pooling.main.raw.as_ptr().add(first);
             let past_raw = pooling.shortcut.map_or(pooling.main.raw, |past| past.raw).as_ptr().add(first);
             let affine = pooling.affine::<V>(c);
+            let mut past = None;
+            if let Some(shortcut) = &self.shortcut {
+                past = shortcut.along(run, c);
+            }
             for (p, &value) in values.iter().enumerate() {
                 if p < run.pixels {
                     let x = run.x + p * run.x_step;
@@ -242,11 +246,11 @@ impl ThroughPool<'_> {
                     let gate = run.image * self.map.padded_len() + self.map.padded_at(run.y, x) + c;
                     let gate = V::load(self.activated.as_ptr().add(gate));
                     let mut v = value;
-                    if let Some(shortcut) = &self.shortcut {
-                        v = shortcut.add_to(v, run.image, run.y, x, c);
+                    if let Some((past, step)) = past {
+                        v = v.add(V::load(past.add(p * step)));
                     }
                     let v = v.through_leaky_relu(gate, pooling.slope);
-                    v.stream(self.out.as_mut_ptr().add(at));
+                    v.stream_line(self.out.as_mut_ptr().add(at));
                     let pixels = window::<N>(pooling.map, run.y, x);
                     let mut best = pooling.value::<V, S>(first + pixels[0], &affine);
                     let mut chosen = V::load(raw.add(pixels[0]));
@@ -274,16 +278,24 @@ impl ThroughPool<'_> {
     }
 }
 
-impl<V: Vector> Epilogue<V> for ThroughPool<'_> {
+impl Epilogue for ThroughPool<'_> {
     #[inline(always)]
-    unsafe fn take<const P: usize>(&mut self, run: Run, c: usize, values: &[V; P]) {
-        // SAFETY: passed on.
-        unsafe {
-            match (self.pooling.window, self.pooling.shortcut.is_some()) {
-                (Window::Two, false) => self.take_windows::<V, P, 4, false>(run, c, values),
-                (Window::Two, true) => self.take_windows::<V, P, 4, true>(run, c, values),
-                (Window::Three, false) => self.take_windows::<V, P, 9, false>(run, c, values),
-                (Window::Three, true) => self.take_windows::<V, P, 9, true>(run, c, values),
+    unsafe fn take<V: Vector, const Q: usize, const P: usize>(
+        &mut self,
+        run: Run,
+        c: usize,
+        values: &[[V; P]; Q],
+    ) {
+        for (q, values) in values.iter().enumerate() {
+            let c = c + q * V::LANES;
+            // SAFETY: passed on.
+            unsafe {
+                match (self.pooling.window, self.pooling.shortcut.is_some()) {
+                    (Window::Two, false) => self.take_windows::<V, P, 4, false>(run, c, values),
+                    (Window::Two, true) => self.take_windows::<V, P, 4, true>(run, c, values),
+                    (Window::Three, false) => self.take_windows::<V, P, 9, false>(run, c, values),
+                    (Window::Three, true) => self.take_windows::<V, P, 9, true>(run, c, values),
+                }
             }
         }
     }

@@ -117,7 +117,7 @@ impl Activate<'_> {
                                 let v = v.leaky_relu(self.slope);
                                 v.store(out.add(x * map.c));
                                 if let Some(keep) = keep {
-                                    v.stream(keep.add(x * map.c));
+                                    v.stream_line(keep.add(x * map.c));
                                 }
                             }
                         }
@@ -127,7 +127,7 @@ impl Activate<'_> {
                                     V::load(raw.add(x * map.c)).mul_add(scale, shift).leaky_relu(self.slope);
                                 v.store(out.add(x * map.c));
                                 if let Some(keep) = keep {
-                                    v.stream(keep.add(x * map.c));
+                                    v.stream_line(keep.add(x * map.c));
                                 }
                             }
                         }

@@ -12,7 +12,7 @@ use crate::weights::channel_start;
 
 /// From padded maps of output gradients. `weights`: as [`crate::weights::pack_strided_backward`] leaves them.
 #[inline(always)]
-pub(crate) fn convolve_backward<V: Vector, E: Epilogue<V>>(
+pub(crate) fn convolve_backward<V: Vector, E: Epilogue>(
     shape: &ConvShape,
     maps: &[f32],
     images: usize,
@@ -39,9 +39,10 @@ struct Sweep<'a> {
 
 impl Sweep<'_> {
     #[inline(always)]
-    fn run<V: Vector, E: Epilogue<V>>(&self, epilogue: &mut E) {
+    fn run<V: Vector, E: Epilogue>(&self, epilogue: &mut E) {
         let pace = self.ahead.over(self.images * self.grad.h);
-        let outer = if self.is_wide { V::LANES } else { self.out.c };
+        let tile = vectors_per_tile::<V>() * V::LANES;
+        let outer = if self.is_wide { tile } else { self.out.c };
         for first in (0..self.out.c).step_by(outer) {
             for image in 0..self.images {
                 for y in 0..self.grad.h {
@@ -49,7 +50,7 @@ impl Sweep<'_> {
                         pace.fetch::<V>(image * self.grad.h + y);
                     }
                     for x in (0..self.grad.w).step_by(TILE) {
-                        for c in (first..first + outer).step_by(V::LANES) {
+                        for c in (first..first + outer).step_by(tile) {
                             self.tile::<V, E>((image, y, x, c), epilogue);
                         }
                     }
@@ -60,61 +61,85 @@ impl Sweep<'_> {
     }
 
     #[inline(always)]
-    fn tile<V: Vector, E: Epilogue<V>>(
-        &self,
-        (image, y, x, c): (usize, usize, usize, usize),
-        epilogue: &mut E,
-    ) {
-        let (grad, out) = (self.grad, self.out);
-        let mut kinds = [[V::zero(); TILE]; 4];
-        // SAFETY: the tile reads gradients (y .. y + 2, x .. x + 5), inside the padded map, and vector `c` of the
-        // weights; both lengths were checked.
+    fn tile<V: Vector, E: Epilogue>(&self, (image, y, x, c): (usize, usize, usize, usize), epilogue: &mut E) {
+        let grad = self.grad;
+        let mut vectors = [[[V::zero(); TILE]; 4]; 2];
+        // SAFETY: the tile reads gradients (y .. y + 2, x .. x + 5), inside the padded map, and the vectors from `c` on of
+        // the weights; both lengths were checked.
         unsafe {
             let from = self.maps.as_ptr().add(image * grad.padded_len() + grad.padded_at(y, x));
             let weights = self.weights.as_ptr().add(channel_start(c, grad.c));
+            let tap = grad.c * self.out.c;
             if V::IS_BLOCK {
-                kinds = multiply::<V, TILE, 5>(grad, from, weights, grad.c * out.c);
+                // Four kinds of four pixels fill the 32 registers of AVX-512.
+                [vectors[0]] = multiply::<V, 1, 0, 4, TILE, 5>(grad, from, weights, tap);
             } else {
-                // Four kinds of four pixels fill the 32 registers of AVX-512. Others have 16, enough for two.
+                // Others have 16. The last kind is a chain of four products, and needs two vectors to be worth its wait.
+                let last = multiply::<V, 2, 3, 1, TILE, 5>(grad, from, weights, tap);
+                for (kinds, [last]) in vectors.iter_mut().zip(last) {
+                    kinds[3] = last;
+                }
                 for first in [0, 2] {
-                    let from = from.add(first * grad.c);
-                    let half = multiply::<V, 2, 3>(grad, from, weights, grad.c * out.c);
-                    for (kind, half) in kinds.iter_mut().zip(half) {
-                        kind[first..first + 2].copy_from_slice(&half);
+                    let half = multiply::<V, 2, 0, 3, 2, 3>(grad, from.add(first * grad.c), weights, tap);
+                    for (kinds, half) in vectors.iter_mut().zip(half) {
+                        for (kind, half) in kinds.iter_mut().zip(half) {
+                            kind[first..first + 2].copy_from_slice(&half);
+                        }
                     }
                 }
             }
         }
-        for (kind, values) in kinds.iter().enumerate() {
+        for kind in 0..4 {
             let (y, x) = (2 * y + kind / 2, 2 * x + kind % 2);
-            if y < out.h && x < out.w {
-                let pixels = TILE.min((out.w - x).div_ceil(2));
+            if y < self.out.h && x < self.out.w {
+                let pixels = TILE.min((self.out.w - x).div_ceil(2));
+                let run = Run { image, y, x, x_step: 2, pixels };
+                let [first, second] = [vectors[0][kind], vectors[1][kind]];
                 // SAFETY: the pixels are inside the map.
-                unsafe { epilogue.take(Run { image, y, x, x_step: 2, pixels }, c, values) };
+                unsafe {
+                    if V::IS_BLOCK {
+                        epilogue.take(run, c, &[first]);
+                    } else {
+                        epilogue.take(run, c, &[first, second]);
+                    }
+                }
             }
         }
     }
 }
 
-/// `P` pixels of the four kinds: even row and even column, even and odd, odd and even, odd and odd; they read `R = P + 1`
-/// gradients of a row. `tap`: values from the weights of a tap to those of the next.
+/// Vectors of channels that a register tile holds: a block, or two parts of one.
+#[inline(always)]
+const fn vectors_per_tile<V: Vector>() -> usize {
+    if V::IS_BLOCK { 1 } else { 2 }
+}
+
+/// `Q` vectors and `P` pixels of `K` kinds from `FIRST` on, out of even row and even column, even and odd, odd and even,
+/// odd and odd; they read `R = P + 1` gradients of a row. `tap`: values from the weights of a tap to those of the next.
 ///
 /// # Safety
-/// `gradients` is readable for two padded rows of `R` pixels, `weights` for nine taps.
+/// `gradients` is readable for two padded rows of `R` pixels, `weights` for nine taps of `Q` vectors of a block.
 #[inline(always)]
-unsafe fn multiply<V: Vector, const P: usize, const R: usize>(
+unsafe fn multiply<
+    V: Vector,
+    const Q: usize,
+    const FIRST: usize,
+    const K: usize,
+    const P: usize,
+    const R: usize,
+>(
     grad: Map,
     gradients: *const f32,
     weights: *const f32,
     tap: usize,
-) -> [[V; P]; 4] {
+) -> [[[V; P]; K]; Q] {
     /// Kind, tap in the order of the weights, and whether it meets the pixel to the right; in this row and
     /// in the one below.
     const TAPS: [&[(usize, usize, usize)]; 2] = [
         &[(0, 0, 0), (1, 1, 0), (1, 2, 1), (2, 3, 0), (3, 5, 0), (3, 6, 1)],
         &[(2, 4, 0), (3, 7, 0), (3, 8, 1)],
     ];
-    let mut kinds = [[V::zero(); P]; 4];
+    let mut sums = [[[V::zero(); P]; K]; Q];
     for k in 0..grad.c {
         for (row, taps) in TAPS.into_iter().enumerate() {
             let mut scalars = [V::zero(); R];
@@ -123,13 +148,20 @@ unsafe fn multiply<V: Vector, const P: usize, const R: usize>(
                 *scalar = V::splat(unsafe { *gradients.add(row * grad.padded_row() + p * grad.c + k) });
             }
             for &(kind, place, right) in taps {
-                // SAFETY: as above.
-                let weight = unsafe { V::load(weights.add(place * tap + k * CHANNEL_BLOCK)) };
-                for p in 0..P {
-                    kinds[kind][p] = scalars[p + right].mul_add(weight, kinds[kind][p]);
+                if kind < FIRST || kind >= FIRST + K {
+                    continue;
+                }
+                for (q, sums) in sums.iter_mut().enumerate() {
+                    let sums = &mut sums[kind - FIRST];
+                    let at = place * tap + k * CHANNEL_BLOCK + q * V::LANES;
+                    // SAFETY: as above.
+                    let weight = unsafe { V::load(weights.add(at)) };
+                    for p in 0..P {
+                        sums[p] = scalars[p + right].mul_add(weight, sums[p]);
+                    }
                 }
             }
         }
     }
-    kinds
+    sums
 }

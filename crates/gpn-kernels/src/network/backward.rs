@@ -215,7 +215,7 @@ impl Network {
                 }
                 let gradient_ahead = of(&gradients[of_output], gradient_map, &next);
                 let raw_ahead = of(&batch.raw[l], output, &next);
-                simd.run(WeightGradient {
+                WeightGradient {
                     shape: &shape,
                     inputs,
                     gradients: output_gradients,
@@ -223,7 +223,8 @@ impl Network {
                     gradient: &mut worker.gradient,
                     is_first: first == range.start,
                     work: workspace(&mut worker.tiles, Ahead::new([gradient_ahead, raw_ahead, &[]])),
-                });
+                }
+                .run(simd);
                 let past = layer.past.map(|past| {
                     let data = &gradients[past.buffer][first * past.map.len()..];
                     ShortcutGradient { data, map: past.map, stride: past.stride }
@@ -249,7 +250,7 @@ impl Network {
                     }
                     Output::ToImages(ToImages { out, map: input, channels: IMAGE_CHANNELS, shortcut: past })
                 };
-                simd.run(Convolve {
+                Convolve {
                     shape: &shape,
                     direction: Direction::Backward,
                     maps: output_gradients,
@@ -258,7 +259,8 @@ impl Network {
                     weights,
                     work: workspace(&mut worker.tiles, ahead),
                     output,
-                });
+                }
+                .run(simd);
             }
             simd.run(FinishWeightGradient {
                 shape: &shape,

@@ -115,7 +115,7 @@ impl Network {
                 let sums = ChannelSums::new(&mut worker.short[0], sums, output.c);
                 // SAFETY: as above.
                 let out = unsafe { raw.items(group) };
-                simd.run(Convolve {
+                Convolve {
                     shape: &layer.shape,
                     direction: Direction::Forward,
                     maps,
@@ -124,7 +124,8 @@ impl Network {
                     weights,
                     work: workspace(&mut worker.tiles, batch.ahead(layer.input, &next)),
                     output: Output::KeepWithSums(KeepWithSums { out, map: output, sums }),
-                });
+                }
+                .run(simd);
             }
         });
     }

@@ -168,7 +168,7 @@ impl Network {
             };
             Output::BiasRelu(BiasRelu { bias: shift, shortcut, slope, out: &mut out, map })
         };
-        self.simd.run(Convolve {
+        Convolve {
             shape: &layer.shape,
             direction: Direction::Forward,
             maps: &pads[input.pad][self.index.of(input.map)],
@@ -177,7 +177,8 @@ impl Network {
             weights,
             work: workspace(tiles, Ahead::default()),
             output: result,
-        });
+        }
+        .run(self.simd);
         if let Some(window) = pool.filter(|_| !waits) {
             let outs = out.chunks_exact_mut(output.map.padded_len());
             for (image, out) in outs.enumerate().take(count) {

@@ -1,9 +1,9 @@
 //! AVX2 with FMA: 8 lanes, 16 registers.
 
 use std::arch::x86_64::{
-    __m256, _CMP_GT_OQ, _MM_HINT_T1, _mm_prefetch, _mm256_add_ps, _mm256_blendv_ps, _mm256_cmp_ps,
-    _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_mul_ps, _mm256_set1_ps, _mm256_storeu_ps,
-    _mm256_sub_ps,
+    __m256, _CMP_GT_OQ, _MM_HINT_T1, _mm_prefetch, _mm_sfence, _mm256_add_ps, _mm256_blendv_ps,
+    _mm256_cmp_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_mul_ps, _mm256_set1_ps,
+    _mm256_storeu_ps, _mm256_stream_ps, _mm256_sub_ps,
 };
 
 use super::{Kernel, Vector};
@@ -35,6 +35,14 @@ impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn store(self, p: *mut f32) {
         unsafe { _mm256_storeu_ps(p, self.0) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, p: *mut f32) {
+        unsafe { _mm256_stream_ps(p, self.0) }
+    }
+    #[inline(always)]
+    fn finish_streams() {
+        unsafe { _mm_sfence() }
     }
     #[inline(always)]
     fn prefetch(p: *const f32) {

@@ -43,7 +43,8 @@ pub(crate) trait Vector: Copy {
     /// # Safety
     /// `p` is valid for writing `LANES` values.
     unsafe fn store(self, p: *mut f32);
-    /// Stores past the cache where the processor can: for what is not read again soon.
+    /// Stores past the cache where the processor can: for what is not read again soon. Where a vector is half a cache
+    /// line, the other half is to follow at once.
     ///
     /// # Safety
     /// As [`Vector::store`], and `p` lies on a whole vector. [`Vector::finish_streams`] comes before anyone
@@ -52,6 +53,15 @@ pub(crate) trait Vector: Copy {
     unsafe fn stream(self, p: *mut f32) {
         // SAFETY: passed on.
         unsafe { self.store(p) };
+    }
+    /// [`Vector::stream`] where a vector is a whole cache line, otherwise [`Vector::store`].
+    ///
+    /// # Safety
+    /// As [`Vector::stream`].
+    #[inline(always)]
+    unsafe fn stream_line(self, p: *mut f32) {
+        // SAFETY: passed on.
+        unsafe { if Self::IS_BLOCK { self.stream(p) } else { self.store(p) } };
     }
     /// Makes everything streamed visible to other threads.
     #[inline(always)]

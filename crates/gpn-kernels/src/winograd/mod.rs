@@ -117,7 +117,7 @@ const PRECISE_RUN: usize = 8;
 /// 3x3 convolution with stride 1 of `images` padded maps. `weights`: `[36][blocks][input.c][16]`, transformed.
 /// Where the epilogue asks for it, sums are taken in [`PRECISE_RUN`]s.
 #[inline(always)]
-pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
+pub(crate) fn convolve<V: Vector, E: Epilogue>(
     input: Map,
     output: Map,
     maps: &[f32],
@@ -150,19 +150,46 @@ pub(crate) fn convolve<V: Vector, E: Epilogue<V>>(
                 multiply::<V>((x, w, y), tiles, (input.c, output.c), run);
             }
             for (i, (image, y, x)) in grid.corners(begin).take(tiles).enumerate() {
-                let rows = TILE.min(output.h - y);
-                let pixels = TILE.min(output.w - x);
-                for c in (0..output.c).step_by(V::LANES) {
-                    let from = work.second.as_ptr().add(i * output.c + c);
-                    let values = transform_output::<V>(from, out_place);
-                    for (row, line) in values.iter().enumerate() {
-                        if row < rows {
-                            epilogue.take(Run { image, y: y + row, x, x_step: 1, pixels }, c, line);
-                        }
-                    }
+                let from = work.second.as_ptr().add(i * output.c);
+                if V::IS_BLOCK {
+                    finish_tile::<V, E, 1>(from, out_place, output, (image, y, x), epilogue);
+                } else {
+                    finish_tile::<V, E, 2>(from, out_place, output, (image, y, x), epilogue);
                 }
                 if (i + 1) % SETTLE_EVERY == 0 || i + 1 == tiles {
                     epilogue.settle();
+                }
+            }
+        }
+    }
+}
+
+/// Transforms a tile of products, which begin at `from`, `Q` vectors at a time, and hands it to the epilogue.
+///
+/// # Safety
+/// `from` is readable at the 36 multiples of `place`, for all channels, and the first pixel is inside the map.
+#[inline(always)]
+unsafe fn finish_tile<V: Vector, E: Epilogue, const Q: usize>(
+    from: *const f32,
+    place: usize,
+    map: Map,
+    (image, y, x): (usize, usize, usize),
+    epilogue: &mut E,
+) {
+    let pixels = TILE.min(map.w - x);
+    for c in (0..map.c).step_by(Q * V::LANES) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut rows = [[[V::zero(); TILE]; Q]; TILE];
+            for q in 0..Q {
+                let tile = transform_output::<V>(from.add(c + q * V::LANES), place);
+                for (row, line) in tile.into_iter().enumerate() {
+                    rows[row][q] = line;
+                }
+            }
+            for (row, lines) in rows.iter().enumerate() {
+                if y + row < map.h {
+                    epilogue.take(Run { image, y: y + row, x, x_step: 1, pixels }, c, lines);
                 }
             }
         }
