@@ -28,6 +28,9 @@ pub(crate) trait Epilogue {
     /// Whether sums are taken in short runs, which round less: for outputs whose sign decides where gradients
     /// flow.
     const IS_PRECISE: bool = false;
+    /// Whether outputs are streamed, so that all vectors of a cache line are to come together. Others are faster one
+    /// vector after the other.
+    const STREAMS: bool = false;
 
     /// Takes `Q` vectors of channels from `c` on of the pixels of `run`.
     ///
@@ -122,6 +125,7 @@ impl KeepWithSums<'_> {
 
 impl Epilogue for KeepWithSums<'_> {
     const IS_PRECISE: bool = true;
+    const STREAMS: bool = true;
 
     #[inline(always)]
     unsafe fn take<V: Vector, const Q: usize, const P: usize>(
@@ -269,6 +273,8 @@ impl ThroughRelu<'_> {
 }
 
 impl Epilogue for ThroughRelu<'_> {
+    const STREAMS: bool = true;
+
     #[inline(always)]
     unsafe fn take<V: Vector, const Q: usize, const P: usize>(
         &mut self,

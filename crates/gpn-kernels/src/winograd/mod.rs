@@ -151,7 +151,7 @@ pub(crate) fn convolve<V: Vector, E: Epilogue>(
             }
             for (i, (image, y, x)) in grid.corners(begin).take(tiles).enumerate() {
                 let from = work.second.as_ptr().add(i * output.c);
-                if V::IS_BLOCK {
+                if V::IS_BLOCK || !E::STREAMS {
                     finish_tile::<V, E, 1>(from, out_place, output, (image, y, x), epilogue);
                 } else {
                     finish_tile::<V, E, 2>(from, out_place, output, (image, y, x), epilogue);
