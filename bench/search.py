@@ -1,7 +1,8 @@
-"""The nearest of many prototypes: the exact search of gpn beside usearch, hnswlib and faiss, on the same vectors.
+"""The nearest of many prototypes: the exact search of gpn beside usearch, hnswlib, hnsw_rs and faiss, on the same vectors.
 
     pip install numpy usearch hnswlib faiss-cpu
     cargo build --release -p gpn-model --example search
+    cargo build --release --manifest-path bench/hnsw_rs/Cargo.toml --target-dir target/hnsw_rs
     python bench/search.py make FOLDER 100000 1000000 10000000
     python bench/search.py run FOLDER target/release/examples/search 100000 --out result.jsonl [--only gpn usearch ...]
 
@@ -25,7 +26,8 @@ import numpy as np
 DIM, QUERIES, COUNT, ALONE, BRANCH = 128, 1000, 10, 50, 8
 # Graphs with 16 links, built and searched with beams of 128 and 64 (usearch's own defaults are 128 and 64).
 LINKS, BUILD_BEAM, SEARCH_BEAM = 16, 128, 64
-ENGINES = ["gpn", "gpn-approximate", "usearch-f32", "usearch-f16", "usearch-i8", "hnswlib", "faiss-flat", "faiss-sq8"]
+HNSW_RS = pathlib.Path(__file__).resolve().parent.parent / "target/hnsw_rs/release/search-hnsw-rs"
+ENGINES = ["gpn", "gpn-approximate", "usearch-f32", "usearch-f16", "usearch-i8", "hnswlib", "hnsw_rs", "faiss-flat", "faiss-sq8"]
 
 
 def paths(folder, size, kind):
@@ -129,6 +131,8 @@ def run(args):
                 if engine.startswith("gpn"):
                     way = ["approximate"] if engine == "gpn-approximate" else []
                     command = [args.example, rows, queries, DIM, COUNT, found, *way]
+                elif engine == "hnsw_rs":
+                    command = [HNSW_RS, rows, queries, DIM, COUNT, found, LINKS, BUILD_BEAM, SEARCH_BEAM]
                 else:
                     command = [sys.executable, __file__, "other", engine, rows, queries, found]
                 done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
