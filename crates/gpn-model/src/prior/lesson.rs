@@ -2,6 +2,7 @@
 //! of new ones.
 
 use gpn_taxonomy::{Node, Taxonomy};
+use rayon::prelude::*;
 
 use super::field::KnownClasses;
 use super::hiding::hide;
@@ -28,8 +29,10 @@ impl Lesson {
         let order = hide(&classes, classes.len(), seed, ROUND);
         for part in order.chunks(classes.len().div_ceil(PARTS).max(1)) {
             let known = KnownClasses::without(graph, model.statistics(), part);
-            for &class in part {
-                priors[class as usize] = model.prior().of(&known, class);
+            let solved: Vec<ClassPrior> =
+                part.par_iter().map(|&class| model.prior().of(&known, class)).collect();
+            for (&class, prior) in part.iter().zip(solved) {
+                priors[class as usize] = prior;
             }
         }
         Self { priors }
