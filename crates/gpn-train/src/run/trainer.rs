@@ -96,6 +96,7 @@ pub struct Trainer {
 impl Trainer {
     /// A run that has not begun.
     pub fn new(config: &Config, benchmark: Benchmark, device: &Device) -> Result<Self, TrainError> {
+        config.check_numbers()?;
         let data_set = benchmark.data_set(Split::Train);
         let samples_of: Vec<Vec<u32>> =
             data_set.rows.iter().map(|&row| benchmark.samples(row, Part::Train).to_vec()).collect();

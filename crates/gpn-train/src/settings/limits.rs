@@ -19,7 +19,11 @@ impl Config {
         if let Some((key, _)) = least_one.into_iter().find(|(_, value)| *value == 0) {
             return refused(key, "it must be at least 1".into());
         }
+        // What a file of settings can hold.
+        let most = i64::MAX.cast_unsigned();
         let at_most = [
+            ("train.episodes", self.train.episodes, most),
+            ("train.seed", self.train.seed, most),
             ("model.image_size", u64::from(self.model.image_size), 4096),
             ("propagation.steps", self.propagation.steps as u64, 64),
             ("propagation.heads", self.propagation.heads as u64, 1024),
@@ -29,6 +33,8 @@ impl Config {
             ("baseline.steps", self.baseline.steps as u64, 1_000_000),
             ("pathways.nearest", self.pathways.nearest as u64, 10_000),
             ("task.way", self.task.way as u64, 65_536),
+            ("task.shot", self.task.shot as u64, 1 << 20),
+            ("task.most_shot", self.task.most_shot as u64, 1 << 20),
             ("train.workers", self.train.workers as u64, 1024),
             ("train.tasks_per_step", self.train.tasks_per_step as u64, 65_536),
             ("train.shards", self.train.shards as u64, 65_536),
@@ -75,9 +81,19 @@ mod tests {
             ("propagation.steps=2147483648", "too large"),
             ("propagation.heads=1099511627776", "too large"),
             ("memory.share=nan", "setting `memory.share`"),
+            ("task.shot=9000000000000000000", "too large"),
+            ("task.most_shot=9000000000000000000", "too large"),
         ] {
             let message = Config::default().with_setting(assignment).unwrap_err().to_string();
             assert!(message.contains(expected), "{message}");
+        }
+        // Given past the settings' own file, as by a command's option.
+        for key in ["train.episodes", "train.seed"] {
+            let mut config = Config::default();
+            let value = if key == "train.seed" { &mut config.train.seed } else { &mut config.train.episodes };
+            *value = u64::MAX;
+            let message = config.check_numbers().unwrap_err().to_string();
+            assert!(message.contains(key) && message.contains("too large"), "{message}");
         }
     }
 }
